@@ -1,0 +1,51 @@
+// main.c - `flagprof VERB ...`: finds the verb in the table and hands over.
+//
+// In:  the command line. Out: the verb's exit status. A verb lives in a file of its own and has one row
+// below.
+
+#include "cli/verbs.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct fp_verb verbs[] = {
+    { NULL, NULL, NULL },
+};
+
+static void print_help(FILE *out) {
+    fputs("flagprof - records what an accelerator did, and reads the traces that anyone recorded\n\n"
+          "usage: flagprof VERB [options] [FILE ...]\n"
+          "       flagprof VERB --help      what a verb does, with examples\n"
+          "       flagprof --version\n\nverbs:\n",
+          out);
+    for (const struct fp_verb *verb = verbs; verb->name; verb++)
+        fprintf(out, "  %-12s %s\n", verb->name, verb->summary);
+}
+
+static const struct fp_verb *find_verb(const char *name) {
+    for (const struct fp_verb *verb = verbs; verb->name; verb++)
+        if (strcmp(verb->name, name) == 0)
+            return verb;
+    return NULL;
+}
+
+int main(int argc, char **argv) {
+    if (argc < 2) {
+        print_help(stderr);
+        return FP_EXIT_CANNOT;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        puts("flagprof " FLAGPROF_VERSION);
+        return FP_EXIT_OK;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+        print_help(stdout);
+        return FP_EXIT_OK;
+    }
+    const struct fp_verb *verb = find_verb(argv[1]);
+    if (!verb) {
+        fprintf(stderr, "flagprof: there is no verb '%s'. `flagprof --help` lists them.\n", argv[1]);
+        return FP_EXIT_CANNOT;
+    }
+    return verb->main(argc - 1, argv + 1);
+}

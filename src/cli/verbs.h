@@ -1,0 +1,20 @@
+// verbs.h - the table of what `flagprof` can do. A new verb is one file with its main function and one row in
+// main.c.
+#ifndef FP_CLI_VERBS_H
+#define FP_CLI_VERBS_H
+
+// What every verb exits with; a verb's --help says which of them it uses and what for.
+enum fp_exit {
+    FP_EXIT_OK = 0,
+    FP_EXIT_FOUND =
+        1, // it worked, and what was asked for is not as it should be (check found errors, diff failed)
+    FP_EXIT_CANNOT = 2, // wrong usage, or the input cannot be read
+};
+
+struct fp_verb {
+    const char *name;
+    int (*main)(int argc, char **argv); // argv[0] is the verb's name; returns an exit status
+    const char *summary;                // one line for `flagprof --help`
+};
+
+#endif
