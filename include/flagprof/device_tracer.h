@@ -77,15 +77,17 @@ enum fp_name_form {
 enum fp_field_bit {
     FP_HAS_STREAM = 1 << 0,
     FP_HAS_CONTEXT = 1 << 1,
-    FP_HAS_GEOMETRY = 1 << 2,  // kernel: grid and block
-    FP_HAS_REGISTERS = 1 << 3, // kernel
-    FP_HAS_SHARED = 1 << 4,    // kernel: shared_bytes
-    FP_HAS_OCCUPANCY = 1 << 5, // kernel
-    FP_HAS_QUEUED = 1 << 6,    // kernel: the vendor has the field; a value other than 0 travels as an extra
-    FP_HAS_BYTES = 1 << 2,     // copy, set
-    FP_HAS_VALUE = 1 << 3,     // set: the byte or word written
-    FP_HAS_CBID = 1 << 2,      // host call: the vendor's number of the API function
-    FP_HAS_RESULT = 1 << 3,    // host call: what it returned
+    FP_HAS_GEOMETRY = 1 << 2,   // kernel: grid and block
+    FP_HAS_REGISTERS = 1 << 3,  // kernel
+    FP_HAS_SHARED = 1 << 4,     // kernel: shared_bytes
+    FP_HAS_OCCUPANCY = 1 << 5,  // kernel
+    FP_HAS_QUEUED = 1 << 6,     // kernel: the vendor has the field; a value other than 0 travels as an extra
+    FP_HAS_BYTES = 1 << 2,      // copy, set
+    FP_HAS_VALUE = 1 << 3,      // set: the byte or word written
+    FP_HAS_CBID = 1 << 2,       // host call: the vendor's number of the API function
+    FP_HAS_RESULT = 1 << 3,     // host call: what it returned
+    FP_BEGINS_CAPTURE = 1 << 4, // host call: launches of this thread are captured into a graph from here on,
+    FP_ENDS_CAPTURE = 1 << 5,   // until here: they start no device work
     FP_HAS_FRAMEWORK_ID = 1 << 7,
     FP_IS_LAUNCH = 1 << 8,   // host call of a sort that starts device work (launch, copy, set, graph launch)
     FP_HAS_ARROW = 1 << 9,   // set by the join: both ends of the arrow are in the recording
@@ -99,18 +101,6 @@ struct fp_kernel {
     uint32_t registers_per_thread;
     uint32_t shared_bytes;      // static and dynamic together, a block
     uint32_t occupancy_percent; // estimated achieved occupancy, 0..100
-};
-
-enum fp_memory_kind { // in the order of FP_MEMORY_NAMES (src/recording/names.c)
-    FP_MEMORY_UNKNOWN,
-    FP_MEMORY_PAGEABLE,
-    FP_MEMORY_PINNED,
-    FP_MEMORY_DEVICE,
-    FP_MEMORY_ARRAY,
-    FP_MEMORY_MANAGED,
-    FP_MEMORY_DEVICE_STATIC,
-    FP_MEMORY_MANAGED_STATIC,
-    FP_MEMORY_KIND_COUNT
 };
 
 struct fp_copy { // the name ("Memcpy HtoD (Pageable -> Device)") comes from the tracer like any other

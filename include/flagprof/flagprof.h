@@ -176,7 +176,7 @@ struct fp_ledger {
     size_t size;
     struct fp_ledger_row rows[FP_KIND_COUNT + 1]; // the last row: records of unknown kind
     uint64_t launches_seen;                       // host calls of a sort that starts device work
-    uint64_t pushes, pops, failed_pushes, failed_pops;
+    uint64_t failed_pushes, failed_pops;
     uint64_t correlations;     // pairs of vendor id and operator that the vendor delivered
     uint64_t linked, linkable; // device records and host calls with an operator, and how many there are
     int64_t window_start_ns, window_end_ns;
