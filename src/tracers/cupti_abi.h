@@ -239,7 +239,7 @@ FP_CUPTI_RECORD fp_cupti_memcpy { // CUpti_ActivityMemcpy7
     uint32_t graphId;
     uint32_t channelID;
     uint32_t channelType;
-    uint8_t isDeviceLaunched; // Memcpy6, 12.8; padding before
+    uint8_t isDeviceLaunched; // named in 13.0; padding before
     uint8_t pad2[3];          // 11.8's record, Memcpy5, ends here: 88
     uint64_t copyCount;       // Memcpy6: 96
     uint32_t sourceGraphId;   // Memcpy7, 13.4
@@ -366,7 +366,7 @@ FP_CUPTI_RECORD fp_cupti_context { // CUpti_ActivityContext4
     uint32_t parentContextId; // Context2, 12.4
     uint8_t isGreenContext;
     uint8_t padding;
-    uint16_t numMultiprocessors; // 24
+    uint16_t numMultiprocessors; // named in 12.5; padding in 12.4: 24
     uint32_t cigMode;            // Context3, 12.5
     uint32_t padding2;           // 32
     uint64_t processId;          // Context4, 13.1: 40
