@@ -343,6 +343,9 @@ FLAGSIM_EXPORT int flagsim_observe(const flagsim_observer *observer, void *user)
 // Ends it; on return no callback of this observer runs in any other thread. Not to be called holding a lock
 // that a callback takes.
 FLAGSIM_EXPORT void flagsim_unobserve(int handle);
+// A correlation id that no call has, for calls which a facade makes up (those that a vendor's runtime makes
+// inside).
+FLAGSIM_EXPORT uint32_t flagsim_next_correlation(void);
 // Number of observers now: 0 means that nothing is armed.
 FLAGSIM_EXPORT int flagsim_observer_count(void);
 
@@ -428,6 +431,18 @@ typedef struct flagsim_truth {
     uint64_t device_bytes; // allocated now, on all devices; reset leaves it
     uint64_t kinds_armed;  // now; reset leaves it
 } flagsim_truth;
+
+typedef enum flagsim_count {
+#define X(name) FLAGSIM_COUNT_##name,
+    FLAGSIM_COUNTS(X)
+#undef X
+        FLAGSIM_COUNT_COUNT
+} flagsim_count;
+
+// For facades, which report what they do.
+FLAGSIM_EXPORT void flagsim_truth_add(flagsim_count count, uint64_t n);
+FLAGSIM_EXPORT void flagsim_truth_record(flagsim_fate fate, flagsim_record record, uint64_t n);
+FLAGSIM_EXPORT void flagsim_truth_arm(int change);
 
 FLAGSIM_EXPORT void flagsim_truth_read(flagsim_truth *truth);
 FLAGSIM_EXPORT void flagsim_truth_reset(void);
