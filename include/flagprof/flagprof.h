@@ -13,12 +13,11 @@
 
 #include "flagprof/device_tracer.h"
 #include "flagprof/error.h"
+#include "flagprof/version.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-FP_API const char *fp_version(void);
 
 // ---- Choosing an accelerator
 // ---------------------------------------------------------------------------------------------
