@@ -5,6 +5,7 @@
 
 #include "tracers/accelerator.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 enum step_kind { STEP_EVENT, STEP_CORRELATE, STEP_LOSE, STEP_NOTE };
@@ -29,6 +30,8 @@ struct fp_tracer {
     bool done;
     int start_result, push_result, pop_result;
     atomic_int pushed, popped, started, stopped;
+    atomic_int drained; // how often, and by which thread last
+    _Atomic(pthread_t) drained_by;
     void (*wake)(void *);
     void *wake_owner;
 };
@@ -73,6 +76,8 @@ static void play(const struct step *step, const struct fp_sink *sink) {
 }
 
 static int scripted_drain(struct fp_tracer *tracer, const struct fp_sink *sink) {
+    tracer->drained_by = pthread_self();
+    tracer->drained++;
     if (tracer->done)
         return 0;
     tracer->done = true;
