@@ -178,7 +178,7 @@ def installed_torch():
 def torch_version():
     version = installed_torch()
     if version is None:
-        pytest.skip(f"{TREE.python} has no torch; scripts/venv.sh makes a venv that has")
+        pytest.skip(f"{TREE.python} has no torch; scripts/venv.py makes a venv that has")
     return version
 
 

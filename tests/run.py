@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+# run.py - what `make test` runs: a table of steps, each timed, closing on one line: N passed, N failed, N skipped.
+#
+# In:  step names (none: all), or `--list`. FLAGPROF_VENV, FLAGPROF_BUILD and FLAGPROF_CUPTI_DIR as everywhere.
+# Out: a line a step, the failing output in full, each skip with its reason; exit status 0 only when nothing failed.
+#
+# A step is a row of STEPS. How its tests are counted is the business of tests/steps/count.py, how files are looked at
+# without running them that of tests/steps/lint.py. A step whose need failed is not run, and says so.
+
+import argparse
+import dataclasses
+import os
+import pathlib
+import sys
+import time
+from collections.abc import Callable
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from steps import count, lint, tree  # noqa: E402
+from steps.result import Result  # noqa: E402
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    name: str
+    what: str
+    run: Callable[[], Result]
+    needs: tuple[str, ...] = ()  # steps that must have passed first; they are run too when this one is asked for
+    lacks: Callable[[], str | None] = lambda: None  # why it cannot be run here, or None
+
+
+BUILD, CLANG, ASAN, TSAN, FUZZ = (tree.BUILD, *(tree.BUILD / name for name in ("clang", "asan", "tsan", "fuzz")))
+
+# One torch file a suite would cost an interpreter start each; these are separate so that each has its time on a line.
+PYTHON_SUITES = {
+    "parity": ("test_parity*.py",),
+    "contract": ("test_contract*.py",),
+    "layouts": ("test_layout*.py",),
+    "tools": ("test_check*.py", "test_stats*.py", "test_diff*.py", "test_merge*.py", "test_cut*.py", "test_fix*.py",
+              "test_convert*.py", "test_view*.py", "test_reader*.py", "test_cases*.py", "test_trace*.py"),
+}  # fmt: skip
+
+STEPS = (
+    Step("format", "C and C++ is formatted as .clang-format says", lint.check_format, lacks=lint.lacks_format),
+    Step("build", "gcc builds everything without a warning", lambda: count.build(BUILD, "gcc", "g++")),
+    Step(
+        "clang",
+        "clang builds everything without a warning",
+        lambda: count.build(CLANG, "clang", "clang++"),
+        lacks=lambda: tree.lacks_command("clang"),
+    ),
+    Step("tidy", "clang-tidy has nothing to say", lint.check_tidy, ("build",), lint.lacks_tidy),
+    Step("c", "C tests", lambda: count.c_tests(BUILD), ("build",)),
+    Step(
+        "asan",
+        "C tests with the address and undefined-behaviour sanitizers",
+        lambda: count.sanitized(ASAN, "address,undefined"),
+    ),
+    Step("tsan", "C tests with the thread sanitizer", lambda: count.sanitized(TSAN, "thread")),
+    Step("codegen", "the generated tables are those that codegen/ makes", count.codegen, lacks=count.lacks_codegen),
+    *(
+        Step(
+            name,
+            f"Python tests: {name}",
+            lambda patterns=patterns: count.pytest(patterns),
+            ("build",),
+            lambda patterns=patterns: count.lacks_pytest(patterns),
+        )
+        for name, patterns in PYTHON_SUITES.items()
+    ),
+    Step(
+        "python",
+        "Python tests: all others",
+        lambda: count.pytest(("test_*.py",), [pattern for row in PYTHON_SUITES.values() for pattern in row]),
+        ("build",),
+        lambda: count.lacks_pytest(("test_*.py",)),
+    ),
+    Step(
+        "installed",
+        "what `pip install .` puts into a venv works without the tree",
+        count.installed,
+        ("build",),
+        count.lacks_installed,
+    ),
+    Step(
+        "fuzz",
+        "the readers' corpora and some seconds of new input each",
+        lambda: count.fuzz(FUZZ),
+        lacks=count.lacks_fuzz,
+    ),
+    Step("bench", "the benchmarks run", count.bench, ("build",), count.lacks_bench),
+)
+
+
+# The steps asked for, with what they need, in the table's order.
+def select(steps, names):
+    by_name = {step.name: step for step in steps}
+    unknown = [name for name in names if name not in by_name]
+    if unknown:
+        raise SystemExit(f"run.py: there is no step {', '.join(unknown)}; --list shows them")
+    wanted, queue = set(), list(names or by_name)
+    while queue:
+        name = queue.pop()
+        if name not in wanted:
+            wanted.add(name)
+            queue.extend(by_name[name].needs)
+    return [step for step in steps if step.name in wanted]
+
+
+def run_one(step, broken):
+    blocked = [name for name in step.needs if name in broken]
+    if blocked:
+        return Result.skip(step.name, f"step {blocked[0]} failed")
+    reason = step.lacks()
+    if reason:
+        return Result.skip(step.name, reason)
+    try:
+        return step.run()
+    except Exception as error:  # a fault of a step is a failed test, never the end of the others
+        return Result.fail(step.name, f"the step itself failed: {type(error).__name__}: {error}")
+
+
+# Skips with the same reason stand on one line, so that a missing torch does not bury everything else.
+def print_skips(skipped, out):
+    by_reason = {}
+    for name, reason in skipped:
+        by_reason.setdefault(reason, []).append(name)
+    for reason, names in by_reason.items():
+        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        print(f"    skipped: {shown}: {reason}", file=out)
+
+
+def run_steps(steps, out=sys.stdout):
+    """Runs the steps and prints; returns the exit status."""
+    passed = failed = skipped = 0
+    broken = set()
+    begin = time.monotonic()
+    for step in steps:
+        print(f"{step.name:<10} ", end="", file=out, flush=True)
+        start = time.monotonic()
+        result = run_one(step, broken)
+        spent = time.monotonic() - start
+        failures = len(result.failures)
+        shown = [f"{number} {word}" for number, word in
+                 ((result.passed, "ok"), (failures, "FAILED"), (len(result.skipped), "not run")) if number]  # fmt: skip
+        print(f"{', '.join(shown) or 'nothing to run':<34} {spent:6.1f} s   {step.what}", file=out, flush=True)
+        for name, output in result.failures:
+            print(f"\n--- FAILED {step.name}: {name}\n{output.rstrip()}\n", file=out, flush=True)
+        print_skips(result.skipped, out)
+        if failures:
+            broken.add(step.name)
+        if not result.passed and not failures and not result.skipped:
+            failures = 1
+            print(f"    {step.name} ran no test, which counts as a failure", file=out)
+        passed, failed, skipped = passed + result.passed, failed + failures, skipped + len(result.skipped)
+    print(f"\n{time.monotonic() - begin:.0f} s in all", file=out)
+    print(f"{passed} passed, {failed} failed, {skipped} skipped", file=out, flush=True)
+    return 1 if failed else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Run FlagProf's tests.")
+    parser.add_argument("steps", nargs="*", metavar="STEP", help="steps to run with what they need; none: all")
+    parser.add_argument("--only", action="append", default=[], metavar="STEP", help="the same, as an option")
+    parser.add_argument("--list", action="store_true", help="show the steps and stop")
+    options = parser.parse_args()
+    if options.list:
+        for step in STEPS:
+            needs = f" (after {', '.join(step.needs)})" if step.needs else ""
+            print(f"{step.name:<10} {step.what}{needs}")
+        return 0
+    os.chdir(tree.ROOT)
+    try:
+        return run_steps(select(STEPS, [*options.steps, *options.only]))
+    except KeyboardInterrupt:
+        print("\ninterrupted", file=sys.stderr)
+        return 130
+
+if __name__ == "__main__":
+    sys.exit(main())

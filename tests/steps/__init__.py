@@ -1,0 +1,1 @@
+# steps - how tests/run.py runs what is in its table, and counts it.

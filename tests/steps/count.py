@@ -1,0 +1,246 @@
+# count.py - the steps that run tests, and how each kind of runner's tests are counted one by one.
+#
+# cmocka binaries write JUnit XML to a file, pytest too; a fuzz target and a benchmark count as one test each. A runner
+# that dies before it could write its report is a failure with everything that it printed.
+
+import json
+import os
+import re
+import shutil
+import xml.etree.ElementTree as xml
+
+from . import tree
+from .result import Result
+
+SANITIZER_ENV = {
+    "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0:strict_string_checks=1:allocator_may_return_null=1",
+    "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+    "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1",
+    "LSAN_OPTIONS": "report_objects=1",
+}
+FUZZ_SECONDS = int(os.environ.get("FLAGPROF_FUZZ_SECONDS", "5"))
+
+
+# Configures and builds a folder; the text of what went wrong, or None.
+def make(folder, *options, targets=()):
+    configured = tree.run(["cmake", "-S", tree.ROOT, "-B", folder, "-G", "Ninja", *options])
+    if configured.status:
+        return configured.output
+    built = tree.run(["ninja", "-C", folder, *targets], limit_s=1800)
+    if built.status:
+        lines = built.output.splitlines()
+        first = next((at for at, line in enumerate(lines) if line.startswith("FAILED")), 0)
+        return "\n".join(lines[first:])
+    return None
+
+
+def build(folder, c, cxx):
+    broken = make(
+        folder, f"-DCMAKE_C_COMPILER={c}", f"-DCMAKE_CXX_COMPILER={cxx}", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"
+    )
+    return Result.fail(f"building with {c}", broken) if broken else Result(1)
+
+
+# --- C tests ---
+
+
+def read_junit(path):
+    """The tests of one JUnit file, as cmocka and pytest write it."""
+    result = Result()
+    for case in xml.parse(path).getroot().iter("testcase"):
+        name = ".".join(filter(None, (case.get("classname"), case.get("name"))))
+        bad = [child for child in case if child.tag in ("failure", "error")]
+        skipped = case.find("skipped")
+        if bad:
+            result.failures.append((name, "\n".join(child.text or child.get("message") or "" for child in bad)))
+        elif skipped is not None:
+            reason = skipped.get("message") or (skipped.text or "").strip() or "no reason given"
+            result.skipped.append((name, reason))
+        else:
+            result.passed += 1
+    return result
+
+
+def run_cmocka(test, env):
+    name, properties = test["name"], {row["name"]: row["value"] for row in test.get("properties", ())}
+    report = tree.REPORTS / f"{os.getpid()}-{name}"
+    shutil.rmtree(report, ignore_errors=True)
+    report.mkdir(parents=True)
+    settings = dict(entry.split("=", 1) for entry in properties.get("ENVIRONMENT", ()))
+    settings |= {**env, "CMOCKA_MESSAGE_OUTPUT": "XML", "CMOCKA_XML_FILE": str(report / "%g.xml")}
+    ran = tree.run(
+        test["command"],
+        limit_s=int(properties.get("TIMEOUT", 120)),
+        env=settings,
+        cwd=properties.get("WORKING_DIRECTORY", tree.ROOT),
+    )
+    result, unread = Result(), ""
+    for path in sorted(report.glob("*.xml")):
+        try:
+            result.add(read_junit(path))
+        except xml.ParseError:  # cmocka writes the message of a failure as it is
+            unread += path.read_text(errors="replace")
+    result.failures = [(f"{name}.{case}", output) for case, output in result.failures]
+    reasons = skip_reasons(ran.output, len(result.skipped))
+    result.skipped = [(f"{name}.{case}", said or reason) for (case, reason), said in zip(result.skipped, reasons)]
+    shutil.rmtree(report, ignore_errors=True)
+    if unread or (ran.status and not result.failures):
+        result.failures.append((f"{name} ({ran.why() or 'its report cannot be read'})", unread + ran.output))
+    elif ran.status:
+        result.failures[-1] = (result.failures[-1][0], f"{result.failures[-1][1]}\n{ran.output}")
+    elif not result.passed and not result.skipped:
+        result.passed = 1  # a plain program: its exit status is the test
+    return result
+
+
+# cmocka's skip() takes no reason: a test prints "skipped: why" before it.
+def skip_reasons(output, wanted):
+    said = [line.split("skipped:", 1)[1].strip() for line in output.splitlines() if "skipped:" in line]
+    return said if len(said) == wanted else [said[-1] if said else None] * wanted
+
+
+def listed_tests(folder):
+    shown = tree.run(["ctest", "--show-only=json-v1"], cwd=folder)
+    tests = json.loads(shown.output)["tests"]
+    return [test for test in tests if "command" in test]
+
+
+def labels(test):
+    return next((row["value"] for row in test.get("properties", ()) if row["name"] == "LABELS"), [])
+
+
+def c_tests(folder, env=None, without=()):
+    """Runs the C tests of a build folder but for those that wear a label of `without`."""
+    tests = [test for test in listed_tests(folder) if not set(labels(test)) & set(without)]
+    result = Result()
+    for part in tree.in_parallel(lambda test: run_cmocka(test, env or {}), tests):
+        result.add(part)
+    return result
+
+
+def sanitized(folder, sanitizer):
+    broken = make(folder, f"-DFLAGPROF_SANITIZE={sanitizer}", "-DCMAKE_BUILD_TYPE=RelWithDebInfo")
+    if broken:
+        return Result.fail(f"building with -fsanitize={sanitizer}", broken)
+    return c_tests(folder, SANITIZER_ENV, ("no-asan" if "address" in sanitizer else "no-tsan",))
+
+
+# --- Python tests ---
+
+
+def python_files(patterns, but=()):
+    folder = tree.ROOT / "tests" / "python"
+    excluded = {path for pattern in but for path in folder.glob(pattern)}
+    return sorted({path for pattern in patterns for path in folder.glob(pattern)} - excluded)
+
+
+def lacks_pytest(patterns):
+    if not python_files(patterns):
+        return "no such tests yet"
+    if tree.run([tree.venv_python(), "-c", "import pytest"], limit_s=60).status:
+        return f"no pytest in {tree.VENV}; scripts/venv.py --tests makes it"
+    return None
+
+
+def pytest(patterns, but=(), env=None, options=()):
+    report = tree.REPORTS / f"{os.getpid()}-pytest.xml"
+    report.parent.mkdir(parents=True, exist_ok=True)
+    report.unlink(missing_ok=True)
+    command = [tree.venv_python(), "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}"]
+    ran = tree.run([*command, *options, *python_files(patterns, but)], limit_s=1200, env=env)
+    if not report.exists():
+        return Result.fail(f"pytest ({ran.why()})", ran.output)
+    result = read_junit(report)
+    report.unlink()
+    if ran.status and not result.failures and ran.status != 5:  # 5: no test was collected
+        result.failures.append((f"pytest ({ran.why()})", ran.output))
+    return result
+
+
+# --- the others ---
+
+
+def lacks_codegen():
+    return None if any((tree.ROOT / "codegen").glob("*.py")) else "no generators yet"
+
+
+def codegen():
+    result = Result()
+    for script in sorted((tree.ROOT / "codegen").glob("*.py")):
+        if "--check" not in script.read_text():
+            continue
+        ran = tree.run([tree.venv_python(), script, "--check"])
+        result.add(Result.fail(script.name, ran.output) if ran.status else Result(1))
+    return result
+
+
+def lacks_installed():
+    return None if (tree.ROOT / "pyproject.toml").exists() else "no packaging yet"
+
+
+def installed():
+    return Result.skip("installed", "no packaging yet")
+
+
+def fuzz_targets():
+    return sorted((tree.ROOT / "tests" / "fuzz").glob("fuzz_*.c"))
+
+
+def lacks_fuzz():
+    return tree.lacks_command("clang") if fuzz_targets() else "no fuzz targets yet"
+
+
+# A target's corpus is tests/fuzz/corpus/NAME, its dictionary tests/fuzz/NAME.dict; what libFuzzer finds stays in the
+# build folder, and a crash is printed with the input's path.
+def run_fuzz(folder, target):
+    name = target.stem
+    seeds, found = tree.ROOT / "tests" / "fuzz" / "corpus" / name, folder / "found" / name
+    found.mkdir(parents=True, exist_ok=True)
+    options = ["-rss_limit_mb=2048", "-timeout=20", f"-artifact_prefix={found}/crash-"]
+    dictionary = target.with_suffix(".dict")
+    if dictionary.exists():
+        options.append(f"-dict={dictionary}")
+    for run in (["-runs=0"], [f"-max_total_time={FUZZ_SECONDS}"]):
+        folders = [found / "corpus", *([seeds] if seeds.is_dir() else [])]
+        folders[0].mkdir(exist_ok=True)
+        ran = tree.run([folder / "tests" / "fuzz" / name, *options, *run, *folders], env=SANITIZER_ENV)
+        if ran.status:
+            return Result.fail(f"{name} {run[0]}", ran.output)
+    return Result(2)
+
+
+def fuzz(folder):
+    clang = ("-DCMAKE_C_COMPILER=clang", "-DCMAKE_CXX_COMPILER=clang++", "-DCMAKE_BUILD_TYPE=RelWithDebInfo")
+    broken = make(folder, *clang, "-DFLAGPROF_FUZZ=ON", targets=("check-fuzz",))
+    if broken:
+        return Result.fail("building the fuzz targets", broken)
+    result = Result()
+    for part in tree.in_parallel(lambda target: run_fuzz(folder, target), fuzz_targets()):
+        result.add(part)
+    return result
+
+
+# Benchmarks are bench/bench_*.py and programs built from bench/bench_*.c; each knows --smoke: a run of a second or so
+# that proves that it works and judges no figure.
+def bench_commands():
+    scripts = [[tree.venv_python(), path] for path in sorted((tree.ROOT / "bench").glob("bench_*.py"))]
+    programs = [[path] for path in sorted((tree.BUILD / "bench").glob("bench_*")) if os.access(path, os.X_OK)]
+    return [command for command in scripts + programs if command[-1].is_file()]
+
+
+def lacks_bench():
+    return None if bench_commands() else "no benchmarks yet"
+
+
+def bench():
+    result = Result()
+    for command in bench_commands():
+        ran = tree.run([*command, "--smoke"], limit_s=120)
+        said = re.search(r"^skipped: (.*)$", ran.output, re.MULTILINE)
+        if ran.status:
+            result.add(Result.fail(command[-1].name, ran.output))
+        elif said:
+            result.add(Result.skip(command[-1].name, said[1]))
+        else:
+            result.passed += 1
+    return result
