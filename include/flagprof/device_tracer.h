@@ -241,6 +241,11 @@ struct fp_tracer_ops {
     int (*push)(struct fp_tracer *tracer, enum fp_id_kind kind, uint64_t framework_id);
     int (*pop)(struct fp_tracer *tracer, enum fp_id_kind kind, uint64_t *last);
 
+    // Optional: for a vendor whose clock is its own. Where it is present, drain hands times over as the
+    // vendor wrote them and the recording maps them all after stop, when the samples of both ends of the
+    // session are known.
+    int64_t (*to_epoch)(struct fp_tracer *tracer, int64_t vendor_ns);
+
     // Optional: waits until the devices have finished what was given to them.
     int (*synchronize)(struct fp_tracer *tracer, struct fp_error *err);
     // Optional: registers the vendor's callbacks and arms nothing, for drivers that deliver nothing when that

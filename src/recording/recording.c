@@ -142,6 +142,20 @@ static void end_thread(struct fp_recording *recording) {
     recording->has_thread = false;
 }
 
+// Times of a vendor with a clock of its own, mapped where they lie.
+static void map_times(struct fp_recording *recording) {
+    struct fp_accelerator *accelerator = recording->accelerator;
+    if (accelerator->ops->size <
+            offsetof(struct fp_tracer_ops, to_epoch) + sizeof(accelerator->ops->to_epoch) ||
+        !accelerator->ops->to_epoch)
+        return;
+    for (size_t at = 0; at < recording->store.count; at++) {
+        struct fp_record *record = &recording->store.records[at];
+        record->start_ns = accelerator->ops->to_epoch(accelerator->tracer, record->start_ns);
+        record->end_ns = accelerator->ops->to_epoch(accelerator->tracer, record->end_ns);
+    }
+}
+
 // ---- Start, stop, finish
 // ---------------------------------------------------------------------------------------------------
 
@@ -242,6 +256,7 @@ int fp_recording_stop(struct fp_recording *recording, uint64_t timeout_ns, struc
         accelerator->ops->stop(accelerator->tracer, timeout_ns ? timeout_ns : default_stop_timeout_ns, err);
     end_thread(recording);
     drain(recording);
+    map_times(recording);
     struct fp_ledger *ledger = &recording->store.ledger;
     ledger->failed_pushes = atomic_load(&active.failed_pushes);
     ledger->failed_pops = atomic_load(&active.failed_pops);

@@ -205,6 +205,27 @@ static void all_outside_says_how_far_the_vendors_clock_is_off(void **state) {
     fp_recording_free(recording);
 }
 
+static int64_t hour_later(struct fp_tracer *from, int64_t vendor_ns) {
+    (void)from;
+    return vendor_ns + 3600000000000;
+}
+
+static void a_vendors_own_clock_is_mapped_before_the_window_is_held_against_it(void **state) {
+    (void)state;
+    struct fp_tracer_ops ops = scripted_ops;
+    ops.to_epoch = hour_later;
+    struct fp_accelerator other_clock = { "scripted", &ops, &tracer };
+    script(device_step(FP_KIND_KERNEL, 900001, 10, 20));
+    struct fp_recording *recording;
+    assert_int_equal(fp_recording_start(&other_clock, NULL, &recording, NULL), 0);
+    fp_recording_stop(recording, 0, NULL);
+    fp_recording_finish(recording, 3600000000000, 3600000000100, NULL);
+    assert_int_equal(fp_recording_count(recording), 1);
+    assert_int_equal(fp_recording_at(recording, 0)->start_ns, 3600000000010);
+    assert_int_equal(fp_recording_at(recording, 0)->end_ns, 3600000000020);
+    fp_recording_free(recording);
+}
+
 // ---- Side table, names, ranges
 // -----------------------------------------------------------------------------------------------
 
@@ -502,6 +523,7 @@ int main(void) {
         TEST(window_keeps_what_touches_it_at_its_true_length),
         TEST(launch_outside_the_window_is_not_missing_but_draws_no_arrow),
         TEST(all_outside_says_how_far_the_vendors_clock_is_off),
+        TEST(a_vendors_own_clock_is_mapped_before_the_window_is_held_against_it),
         TEST(side_table_follows_its_record_through_the_window),
         TEST(geometry_too_wide_for_a_record_is_kept_exactly_in_the_side_table),
         TEST(names_are_kept_once_and_demangled_whatever_their_length),

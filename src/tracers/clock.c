@@ -1,0 +1,56 @@
+// clock.c - from a vendor's clock to the Unix epoch (clock.h).
+
+#include "tracers/clock.h"
+
+#include <errno.h>
+#include <time.h>
+
+enum { READINGS = 5 };
+
+static int64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+int fp_clock_sample(fp_clock_read read, void *owner, struct fp_clock_sample *sample) {
+    int64_t tightest = INT64_MAX;
+    for (int reading = 0; reading < READINGS; reading++) {
+        uint64_t vendor_ns;
+        int64_t before = now_ns();
+        int result = read(owner, &vendor_ns);
+        int64_t after = now_ns();
+        if (result != 0)
+            return result;
+        // A step of the system's clock makes the gap negative: no reading worth having.
+        if (after >= before && after - before < tightest) {
+            tightest = after - before;
+            *sample = (struct fp_clock_sample){ (int64_t)vendor_ns, before + (after - before) / 2 };
+        }
+    }
+    return tightest == INT64_MAX ? -EAGAIN : 0;
+}
+
+void fp_clock_begin(struct fp_clock *clock, struct fp_clock_sample first, int64_t same_ns) {
+    int64_t apart = first.vendor_ns - first.epoch_ns;
+    clock->first = clock->last = first;
+    clock->identity = (apart < 0 ? -apart : apart) <= same_ns;
+}
+
+void fp_clock_finish(struct fp_clock *clock, struct fp_clock_sample last) {
+    clock->last = last;
+}
+
+int64_t fp_clock_to_epoch(const struct fp_clock *clock, int64_t vendor_ns) {
+    if (clock->identity)
+        return vendor_ns;
+    int64_t since = vendor_ns - clock->first.vendor_ns;
+    int64_t vendor_span = clock->last.vendor_ns - clock->first.vendor_ns;
+    int64_t epoch_span = clock->last.epoch_ns - clock->first.epoch_ns;
+    // Only the difference in rate goes through floating point: it is small, so nothing of the nanosecond is
+    // lost. Two samples that are too close together, or run backwards, say nothing of a rate.
+    double drift =
+        vendor_span > 0 && epoch_span > 0 ? (double)(epoch_span - vendor_span) / (double)vendor_span : 0.0;
+    double correction = (double)since * drift;
+    return clock->first.epoch_ns + since + (int64_t)(correction < 0 ? correction - 0.5 : correction + 0.5);
+}
