@@ -5,6 +5,7 @@
 
 #include "cli/verbs.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,6 +31,9 @@ static const struct fp_verb *find_verb(const char *name) {
 }
 
 int main(int argc, char **argv) {
+    // A closed pipe and a size limit become write errors with a sentence, after which nothing half-written is left.
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
     if (argc < 2) {
         print_help(stderr);
         return FP_EXIT_CANNOT;
