@@ -1,0 +1,95 @@
+# test_packaging.py - what an install brings, and that none of it needs the tree it came from.
+#
+# In:  FLAGPROF_INSTALLED names what `pip install .` made (step `installed`); without it a prefix is filled by
+#      `cmake --install` of the build folder, as `make install` does.
+
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def prefix(tree, tmp_path_factory):
+    if tree.installed:
+        return tree.installed
+    if not (tree.build / "cmake_install.cmake").exists():
+        pytest.skip(f"{tree.build} is not configured")
+    # Staged and under another name than its prefix: nothing in it may know where it will lie.
+    stage = tmp_path_factory.mktemp("stage")
+    command = ["cmake", "--install", tree.build, "--prefix", "/opt/some where"]
+    done = subprocess.run(command, env={**os.environ, "DESTDIR": str(stage)}, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return stage / "opt" / "some where"
+
+
+@pytest.fixture(scope="module")
+def package(prefix):
+    found = list(prefix.glob("lib/python3*/*-packages/flagprof"))
+    assert len(found) == 1, f"one Python package below {prefix}, not {found}"
+    return found[0]
+
+
+def test_every_place_that_the_package_names_is_there(package):
+    places = json.loads((package / "_where.json").read_text())
+    assert {"library", "command", "include", "source"} <= places.keys()
+    optional = {"simulator", "simulator_source"}
+    missing = [name for name, place in places.items() if name not in optional and not (package / place).exists()]
+    assert missing == []
+
+
+def test_nothing_installed_knows_the_tree_it_was_built_in(prefix, tree):
+    told = []
+    for path in prefix.rglob("*"):
+        # Debug information names sources; a wheel's direct_url.json and RECORD are pip's.
+        if path.is_file() and not path.is_symlink() and ".dist-info" not in str(path):
+            text = path.read_bytes()
+            if path.suffix in (".json", ".py", ".pc", ".h") and str(tree.root).encode() in text:
+                told.append(str(path))
+            if b"\x7fELF" == text[:4]:
+                shown = subprocess.run(["readelf", "-d", path], capture_output=True, text=True, check=True).stdout
+                if str(tree.root) in shown:
+                    told.append(f"{path}: its search path")
+    assert told == []
+
+
+def test_a_c_program_builds_against_what_is_installed_and_runs(prefix, package, tree, tmp_path):
+    places = json.loads((package / "_where.json").read_text())
+    include, library = package / places["include"], package / places["library"]
+    source = tmp_path / "program.c"
+    source.write_text('#include <flagprof/version.h>\n#include <stdio.h>\nint main(void) { puts(fp_version()); return 0; }\n')
+    binary = tmp_path / "program"
+    subprocess.run(["gcc", "-Wall", "-Werror", f"-I{include}", source, "-o", binary, library], check=True, timeout=60)
+    environment = {"LD_LIBRARY_PATH": str(library.resolve().parent)}
+    shown = subprocess.run([binary], env=environment, capture_output=True, text=True, timeout=60)
+    assert shown.stdout.strip() == (tree.root / "VERSION").read_text().strip(), shown.stderr
+
+
+@pytest.mark.parametrize("language, compiler", (("c", "gcc"), ("c++", "g++")))
+def test_each_public_header_compiles_on_its_own(package, language, compiler, tmp_path):
+    include = package / json.loads((package / "_where.json").read_text())["include"]
+    headers = sorted((include / "flagprof").glob("*.h"))
+    assert headers
+    for header in headers:
+        source = tmp_path / "unit"
+        source.write_text(f"#include <flagprof/{header.name}>\n#include <flagprof/{header.name}>\n")
+        command = [compiler, "-x", language, "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", f"-I{include}", source]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, f"{header.name}: {done.stderr}"
+
+
+def test_pkg_config_finds_the_headers_wherever_the_prefix_was_moved(prefix, tree):
+    files = list(prefix.glob("lib*/**/pkgconfig/flagprof.pc"))
+    if tree.installed and not files:
+        pytest.skip("a wheel has no pkg-config file")
+    text = files[0].read_text()
+    up = next(line for line in text.splitlines() if line.startswith("prefix=")).removeprefix("prefix=${pcfiledir}/")
+    found = pathlib.Path(os.path.normpath(files[0].parent / up))
+    assert found == prefix and (found / "include" / "flagprof" / "flagprof.h").exists()
+
+
+def test_the_installed_command_runs_without_the_tree_and_without_an_environment(prefix):
+    done = subprocess.run([prefix / "bin" / "flagprof", "--version"], env={}, cwd="/", capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
