@@ -2,7 +2,7 @@
 #
 # In:  the releases that scripts/fetch_cupti.py brought (FLAGPROF_CUPTI_DIR, else build/cupti); those absent are skipped
 #      with that reason. FLAGPROF_ALL_RELEASES=1 (make test-layouts) asks for all sixteen, and then absence is a failure.
-# Nothing here calls CUPTI: libraries are opened and asked for symbols only.
+# Libraries are opened and asked for symbols; of those to 13.1, which bear it without a driver, the iterator is run too.
 
 import os
 import pathlib
@@ -28,6 +28,10 @@ SHAPES = (
 )  # fmt: skip
 
 
+def numbers(release):
+    return [int(part) for part in release.split(".")]
+
+
 def folder_of(release):
     folder = fetch_cupti.folder() / release
     if not folder.is_dir():
@@ -48,9 +52,9 @@ def compiled(source, binary, *arguments):
 
 
 @pytest.fixture(scope="module")
-def symbols_tool(tmp_path_factory):
-    binary = tmp_path_factory.mktemp("symbols") / "cupti_symbols"
-    return compiled(TREE / "tests" / "layouts" / "cupti_symbols.c", binary, f"-I{TREE / 'src'}")
+def library_tool(tmp_path_factory):
+    binary = tmp_path_factory.mktemp("library") / "cupti_library"
+    return compiled(TREE / "tests" / "layouts" / "cupti_library.c", binary, f"-I{TREE / 'src'}")
 
 
 @pytest.fixture(scope="module")
@@ -104,19 +108,32 @@ def newest_sizes(release, work):
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_the_size_table_has_the_row_of_this_release(release, tmp_path, symbols_tool):
-    table = subprocess.run([str(symbols_tool)], capture_output=True, text=True, check=True, timeout=60).stdout
+def test_the_size_table_has_the_row_of_this_release(release, tmp_path, library_tool):
+    table = subprocess.run([str(library_tool)], capture_output=True, text=True, check=True, timeout=60).stdout
     assert newest_sizes(release, tmp_path) in table.splitlines()
 
 
-@pytest.mark.parametrize("release", RELEASES)
-def test_the_real_library_has_every_function_that_the_tracer_binds(release, symbols_tool):
+def library_of(release):
     (library,) = (folder_of(release) / "lib").glob("libcupti.so.*")
-    done = subprocess.run([str(symbols_tool), str(library)], capture_output=True, text=True, timeout=60)
+    return library
+
+
+# Without a driver 13.2 dies of any call, and 13.3 and later refuse it.
+@pytest.mark.parametrize("release", [name for name in RELEASES if numbers(name) < [13, 2]])
+def test_the_real_iterator_steps_by_the_sizes_in_the_table(release, library_tool):
+    command = [str(library_tool), "probe", str(library_of(release))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done
+    table = subprocess.run([str(library_tool)], capture_output=True, text=True, check=True, timeout=60).stdout
+    assert done.stdout.strip() in table.splitlines()
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_the_real_library_has_every_function_that_the_tracer_binds(release, library_tool):
+    done = subprocess.run([str(library_tool), str(library_of(release))], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     per_call = ["optional cuptiActivityEnableRuntimeApi", "optional cuptiActivityEnableDriverApi"]
-    before_12_5 = [int(part) for part in release.split(".")[:2]] < [12, 5]
-    assert done.stdout.splitlines() == (per_call if before_12_5 else [])
+    assert done.stdout.splitlines() == (per_call if numbers(release) < [12, 5] else [])
 
 
 def test_a_field_that_moved_is_reported_with_both_offsets(tmp_path):
