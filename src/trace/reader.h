@@ -32,7 +32,8 @@ struct fp_trace_field {
     const char *value; // a string is without its quotes, escapes untouched; anything else is its whole text
     uint32_t key_size;
     uint32_t value_size;
-    char type; // '"' string, '0' number, '{' object, '[' array, 't' true, 'f' false, 'n' null
+    char type; // '"' string, '0' number, '{' object, '[' array, 't' true, 'f' false, 'n' null, 'N' NaN or
+               // infinity (salvage only)
 };
 
 enum fp_trace_id_kind {
@@ -170,7 +171,7 @@ struct fp_reader_options {
     int threads;  // 1: all in the caller's thread; 2: another one reads, unpacks and indexes ahead; 0: 2 for
                   // inputs worth it
     size_t block_bytes;   // of text read at once; 0: 256 KB. Many readers open at once want less
-    uint64_t value_limit; // largest single event or header value in bytes; 0: 1 GiB. Beyond it: -EFBIG
+    uint64_t value_limit; // largest single event or header value in bytes; 0: 256 MB. Beyond it: -EFBIG
 };
 
 struct fp_reader;
@@ -223,6 +224,7 @@ struct fp_reader_summary {
     uint64_t events;         // handed out
     uint64_t faults;         // stretches stepped over in salvage mode
     uint64_t lost_bytes;     // in those stretches
+    uint64_t lost_events;    // in them, as far as their "ph" keys tell
     uint64_t bytes;          // of unpacked text
     uint64_t lines;          // newline bytes
     bool array_form;         // a bare list

@@ -1,0 +1,388 @@
+// block.c - the text of a trace in large blocks, indexed, one after the other.
+//
+// In:  a source. Out: a chain of blocks. Each has spare room in front of its fresh text, into which the
+// unfinished tail
+//      of the block before is copied; a tail too large for that is joined with blocks to come in an
+//      allocation of its own. With two threads, the other one fills a ring of blocks; everything else happens
+//      in the consumer's.
+
+#include "trace/block.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FRONT_BYTES ((size_t)16 * 1024) // room for the tail of the block before
+#define RING 4
+
+struct fp_blocks {
+    struct fp_source *source;
+    size_t block_bytes;
+    uint64_t value_limit;
+    struct fp_scan scan;
+    uint64_t offset;            // of the next byte to be read
+    char pending[FP_SCAN_STEP]; // read but not scanned: what a rescan leaves of less than a step
+    size_t pending_count;
+
+    struct fp_block ring[RING];
+    struct fp_block joined;
+    struct fp_block *current;
+    unsigned filled, taken, released; // counts of blocks; modulo RING their place
+
+    bool threaded, stop;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+};
+
+static void block_free(struct fp_block *block) {
+    free(block->text);
+    free(block->index);
+    free(block->special);
+    *block = (struct fp_block){ 0 };
+}
+
+// Room for `room` bytes of text and as many index entries. Contents are kept.
+static int block_reserve(struct fp_block *block, size_t room) {
+    if (room <= block->room)
+        return 0;
+    if (room > UINT32_MAX - FP_BLOCK_PAD)
+        return -EFBIG;
+    char *text = realloc(block->text, room + FP_BLOCK_PAD);
+    if (!text)
+        return -ENOMEM;
+    block->text = text;
+    uint32_t *index = realloc(block->index, (room + FP_BLOCK_PAD) * sizeof(*index));
+    if (!index)
+        return -ENOMEM;
+    block->index = index;
+    uint32_t *special = realloc(block->special, (room + FP_BLOCK_PAD) * sizeof(*special));
+    if (!special)
+        return -ENOMEM;
+    block->special = special;
+    block->room = room;
+    return 0;
+}
+
+static void set_sentinels(struct fp_block *block) {
+    for (int i = 0; i < 8; i++)
+        block->index[block->index_end + (size_t)i] = (uint32_t)block->end;
+    memset(block->text + block->end, 0, FP_BLOCK_PAD);
+}
+
+// Scans text[from..end) of a block; what is beyond whole steps is padded with blanks at the last block.
+static void block_scan(struct fp_blocks *blocks, struct fp_block *block, size_t from) {
+    size_t whole = (block->end - from + FP_SCAN_STEP - 1) / FP_SCAN_STEP * FP_SCAN_STEP;
+    memset(block->text + block->end, ' ', FP_BLOCK_PAD);
+    struct fp_scan_result result = {
+        .index = block->index + block->index_end,
+        .special = block->special + block->special_end,
+    };
+    blocks->scan.utf8_start = (uint32_t)from;
+    fp_scan_run(&blocks->scan, block->text, from, from + whole, &result);
+    if (block->last)
+        fp_scan_end(&blocks->scan, &result);
+    block->index_end += result.index_count;
+    block->special_end += result.special_count;
+    block->newlines = result.newlines;
+    block->bad_utf8 = result.bad_utf8;
+    memcpy(block->bad_place, result.bad_place, sizeof(block->bad_place));
+    set_sentinels(block);
+}
+
+// Reads and indexes one block.
+static void block_fill(struct fp_blocks *blocks, struct fp_block *block) {
+    block->start = block->head = FRONT_BYTES;
+    block->index_first = block->index_end = FRONT_BYTES;
+    block->special_first = block->special_end = FRONT_BYTES;
+    block->offset = blocks->offset;
+    block->last = false;
+    block->code = 0;
+    memcpy(block->text + block->head, blocks->pending, blocks->pending_count);
+    size_t have = blocks->pending_count;
+    blocks->pending_count = 0;
+    int64_t got = fp_source_read(blocks->source, block->text + block->head + have, blocks->block_bytes - have,
+                                 &block->err);
+    have += got > 0 ? (size_t)got : 0;
+    block->code = got < 0 ? (int)got : 0;
+    block->last = have < blocks->block_bytes;
+    block->end = block->head + have;
+    blocks->offset += have;
+    block_scan(blocks, block, block->head);
+}
+
+static void *fill_ahead(void *argument) {
+    struct fp_blocks *blocks = argument;
+    pthread_mutex_lock(&blocks->lock);
+    bool last = false;
+    while (!blocks->stop && !last) {
+        if (blocks->filled - blocks->released >= RING) {
+            pthread_cond_wait(&blocks->changed, &blocks->lock);
+            continue;
+        }
+        struct fp_block *block = &blocks->ring[blocks->filled % RING];
+        pthread_mutex_unlock(&blocks->lock);
+        block_fill(blocks, block);
+        last = block->last;
+        pthread_mutex_lock(&blocks->lock);
+        blocks->filled++;
+        pthread_cond_signal(&blocks->changed);
+    }
+    pthread_mutex_unlock(&blocks->lock);
+    return NULL;
+}
+
+int fp_blocks_open(struct fp_source *source, size_t block_bytes, int threads, uint64_t value_limit,
+                   struct fp_blocks **out, struct fp_error *err) {
+    struct fp_blocks *blocks = calloc(1, sizeof(*blocks));
+    *out = blocks;
+    if (!blocks) {
+        fp_source_close(source);
+        fp_error_set(err, "not enough memory to read a trace");
+        return -ENOMEM;
+    }
+    blocks->source = source;
+    blocks->block_bytes = (block_bytes + FP_SCAN_STEP - 1) / FP_SCAN_STEP * FP_SCAN_STEP;
+    blocks->value_limit = value_limit;
+    pthread_mutex_init(&blocks->lock, NULL);
+    pthread_cond_init(&blocks->changed, NULL);
+    for (int i = 0; i < (threads > 1 ? RING : 2); i++)
+        if (block_reserve(&blocks->ring[i], FRONT_BYTES + blocks->block_bytes) != 0) {
+            fp_error_set(err, "%s: not enough memory to read it", fp_source_name(source));
+            fp_blocks_close(blocks);
+            *out = NULL;
+            return -ENOMEM;
+        }
+    // Without the thread everything still works, only slower.
+    blocks->threaded = threads > 1 && pthread_create(&blocks->thread, NULL, fill_ahead, blocks) == 0;
+    return 0;
+}
+
+void fp_blocks_close(struct fp_blocks *blocks) {
+    if (!blocks)
+        return;
+    if (blocks->threaded) {
+        pthread_mutex_lock(&blocks->lock);
+        blocks->stop = true;
+        pthread_cond_signal(&blocks->changed);
+        pthread_mutex_unlock(&blocks->lock);
+        pthread_join(blocks->thread, NULL);
+    }
+    pthread_cond_destroy(&blocks->changed);
+    pthread_mutex_destroy(&blocks->lock);
+    for (int i = 0; i < RING; i++)
+        block_free(&blocks->ring[i]);
+    block_free(&blocks->joined);
+    fp_source_close(blocks->source);
+    free(blocks);
+}
+
+struct fp_source *fp_blocks_source(const struct fp_blocks *blocks) {
+    return blocks->source;
+}
+
+struct fp_block *fp_blocks_current(const struct fp_blocks *blocks) {
+    return blocks->current;
+}
+
+// The next block of the ring as it was filled. The one before stays intact until it is released.
+static struct fp_block *ring_take(struct fp_blocks *blocks) {
+    if (!blocks->threaded) {
+        struct fp_block *block = &blocks->ring[blocks->taken++ % 2];
+        block_fill(blocks, block);
+        return block;
+    }
+    pthread_mutex_lock(&blocks->lock);
+    while (blocks->filled == blocks->taken)
+        pthread_cond_wait(&blocks->changed, &blocks->lock);
+    struct fp_block *block = &blocks->ring[blocks->taken++ % RING];
+    pthread_mutex_unlock(&blocks->lock);
+    return block;
+}
+
+// Lets the oldest block taken be overwritten.
+static void ring_release(struct fp_blocks *blocks) {
+    if (!blocks->threaded)
+        return;
+    pthread_mutex_lock(&blocks->lock);
+    blocks->released++;
+    pthread_cond_signal(&blocks->changed);
+    pthread_mutex_unlock(&blocks->lock);
+}
+
+static uint64_t count_newlines(const char *text, size_t from, size_t to) {
+    uint64_t count = 0;
+    for (const char *at = text + from; (at = memchr(at, '\n', (size_t)(text + to - at))); at++)
+        count++;
+    return count;
+}
+
+// Offset of the beginning of the line in which text[at] lies.
+static uint64_t line_begin(const struct fp_block *block, size_t at) {
+    const char *newline = memrchr(block->text + block->start, '\n', at - block->start);
+    return newline ? block->offset + (uint64_t)(newline + 1 - block->text) - block->head
+                   : block->start_line_begin;
+}
+
+// Copies the tail of `from` in front of the fresh text of `to`.
+static void carry_in_front(const struct fp_block *from, size_t keep, size_t keep_entry, struct fp_block *to) {
+    size_t tail = from->end - keep;
+    to->start = to->head - tail;
+    memcpy(to->text + to->start, from->text + keep, tail);
+    size_t entries = from->index_end - keep_entry;
+    to->index_first -= entries;
+    for (size_t i = 0; i < entries; i++)
+        to->index[to->index_first + i] = (uint32_t)(from->index[keep_entry + i] - keep + to->start);
+    for (size_t i = from->special_end; i-- > from->special_first && from->special[i] >= keep;)
+        to->special[--to->special_first] = (uint32_t)(from->special[i] - keep + to->start);
+}
+
+// Puts the fresh text of `from` behind that of `to`, the joined block.
+static int append_fresh(struct fp_block *to, const struct fp_block *from) {
+    size_t fresh = from->end - from->head;
+    size_t entries = from->index_end - from->index_first, specials = from->special_end - from->special_first;
+    size_t need = to->end + fresh;
+    if (need > to->room) {
+        int code = block_reserve(to, need + need / 2);
+        if (code)
+            return code;
+    }
+    memcpy(to->text + to->end, from->text + from->head, fresh);
+    for (size_t i = 0; i < entries; i++)
+        to->index[to->index_end + i] = (uint32_t)(from->index[from->index_first + i] - from->head + to->end);
+    for (size_t i = 0; i < specials; i++)
+        to->special[to->special_end + i] =
+            (uint32_t)(from->special[from->special_first + i] - from->head + to->end);
+    to->index_end += entries;
+    to->special_end += specials;
+    to->newlines += from->newlines;
+    for (uint64_t i = 0; i < from->bad_utf8 && i < FP_SCAN_BAD_PLACES; i++)
+        if (to->bad_utf8 + i < FP_SCAN_BAD_PLACES)
+            to->bad_place[to->bad_utf8 + i] = (uint32_t)(from->bad_place[i] - from->head + to->end);
+    to->bad_utf8 += from->bad_utf8;
+    to->end += fresh;
+    to->last = from->last;
+    to->code = from->code;
+    to->err = from->err;
+    return 0;
+}
+
+// Makes the joined block begin with the tail of `from`, which may be the joined block itself.
+static int begin_joined(struct fp_blocks *blocks, struct fp_block *from, size_t keep, size_t keep_entry) {
+    struct fp_block *to = &blocks->joined;
+    size_t tail = from->end - keep, entries = from->index_end - keep_entry;
+    uint64_t line_start = line_begin(from, keep);
+    uint64_t end_line = from->head_line + from->newlines,
+             end_offset = from->offset + (from->end - from->head);
+    int code = block_reserve(to, tail * 2 + blocks->block_bytes);
+    if (code)
+        return code;
+    size_t special = from->special_end;
+    while (special > from->special_first && from->special[special - 1] >= keep)
+        special--;
+    size_t specials = from->special_end - special;
+    for (size_t i = 0; i < entries; i++)
+        to->index[i] = (uint32_t)(from->index[keep_entry + i] - keep);
+    for (size_t i = 0; i < specials; i++)
+        to->special[i] = (uint32_t)(from->special[special + i] - keep);
+    memmove(to->text, from->text + keep, tail);
+    to->start = to->index_first = to->special_first = 0;
+    to->end = to->head = tail;
+    to->offset = end_offset;
+    to->index_end = entries;
+    to->special_end = specials;
+    to->head_line = end_line;
+    to->newlines = 0;
+    to->bad_utf8 = 0;
+    to->start_line_begin = line_start;
+    return 0;
+}
+
+static void say_failure(const struct fp_blocks *blocks, int code, uint64_t byte, struct fp_error *err) {
+    if (code == -EFBIG)
+        fp_error_set(err, "%s: one event or header value, at byte %llu, is larger than the limit of %llu MB",
+                     fp_source_name(blocks->source), (unsigned long long)byte,
+                     (unsigned long long)(blocks->value_limit >> 20));
+    else
+        fp_error_set(err, "%s: not enough memory to read it", fp_source_name(blocks->source));
+}
+
+static int next_joined(struct fp_blocks *blocks, size_t keep, size_t keep_entry, struct fp_error *err) {
+    struct fp_block *from = blocks->current, *to = &blocks->joined;
+    size_t tail = from->end - keep;
+    uint64_t byte = from->offset + keep - from->head;
+    int code = tail > blocks->value_limit ? -EFBIG : begin_joined(blocks, from, keep, keep_entry);
+    if (code) {
+        say_failure(blocks, code, byte, err);
+        return code;
+    }
+    if (from != to)
+        ring_release(blocks);
+    blocks->current = to;
+    // As much again as was carried: reading it anew from its start then costs twice its length in all.
+    for (bool more = true; more;) {
+        struct fp_block *fresh = ring_take(blocks);
+        code = fresh->code;
+        if (code && err)
+            *err = fresh->err;
+        if (!code && (code = append_fresh(to, fresh)) != 0)
+            say_failure(blocks, code, byte, err);
+        more = !code && !fresh->last && to->end < tail * 2;
+        ring_release(blocks);
+    }
+    set_sentinels(to);
+    return code;
+}
+
+int fp_blocks_next(struct fp_blocks *blocks, size_t keep, size_t keep_entry, struct fp_error *err) {
+    struct fp_block *from = blocks->current;
+    if (from && from->last) {
+        fp_error_set(err, "%s: no more text", fp_source_name(blocks->source));
+        return -ENODATA;
+    }
+    if (from && from->end - keep > FRONT_BYTES)
+        return next_joined(blocks, keep, keep_entry, err);
+    struct fp_block *to = ring_take(blocks);
+    if (to->code) {
+        if (err)
+            *err = to->err;
+        return to->code;
+    }
+    if (from) {
+        to->start_line_begin = line_begin(from, keep);
+        to->head_line = from->head_line + from->newlines;
+        carry_in_front(from, keep, keep_entry, to);
+    } else {
+        to->start_line_begin = 0;
+        to->head_line = 1;
+    }
+    if (from && from != &blocks->joined)
+        ring_release(blocks);
+    blocks->current = to;
+    return 0;
+}
+
+void fp_blocks_rescan(struct fp_blocks *blocks, size_t from) {
+    struct fp_block *block = blocks->current;
+    memset(&blocks->scan, 0, sizeof(blocks->scan));
+    while (block->index_end > block->index_first && block->index[block->index_end - 1] >= from)
+        block->index_end--;
+    while (block->special_end > block->special_first && block->special[block->special_end - 1] >= from)
+        block->special_end--;
+    uint64_t newlines = block->newlines, bad = block->bad_utf8;
+    if (!block->last) {
+        size_t rest = (block->end - from) % FP_SCAN_STEP;
+        memcpy(blocks->pending, block->text + block->end - rest, rest);
+        blocks->pending_count = rest;
+        blocks->offset -= rest;
+        newlines -= count_newlines(block->text, block->end - rest, block->end);
+        block->end -= rest;
+    }
+    uint32_t places[FP_SCAN_BAD_PLACES];
+    memcpy(places, block->bad_place, sizeof(places));
+    block_scan(blocks, block, from);
+    block->newlines = newlines;
+    block->bad_utf8 = bad; // they were counted when the block came
+    memcpy(block->bad_place, places, sizeof(places));
+}

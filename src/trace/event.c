@@ -1,0 +1,448 @@
+// event.c - from an event's spans to numbers, ids, names and its lane; and what callers may ask of it.
+//
+// In:  the fields that the walk found. Out: struct fp_trace_event, complete. Names and categories get their
+// numbers here.
+
+#include "trace/reader_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+// The number in up to eight digits that stand at `at`.
+static inline uint64_t eight_digits(uint64_t word) {
+    word = (word & 0x0F0F0F0F0F0F0F0FULL) * 2561 >> 8;
+    word = (word & 0x00FF00FF00FF00FFULL) * 6553601 >> 16;
+    return (word & 0x0000FFFF0000FFFFULL) * 42949672960001ULL >> 32;
+}
+
+// Plain digits, at most 19 of them, at least one. Bytes around the text may be read.
+static inline bool plain_digits(const char *at, size_t size, uint64_t *value) {
+    uint64_t sum = 0;
+    if (size - 1 > 18)
+        return false;
+    while (size >= 8) {
+        uint64_t word;
+        memcpy(&word, at, 8);
+        if (((word & 0xF0F0F0F0F0F0F0F0ULL) |
+             (((word + 0x0606060606060606ULL) & 0xF0F0F0F0F0F0F0F0ULL) >> 4)) != 0x3333333333333333ULL)
+            return false;
+        sum = sum * 100000000 + eight_digits(word);
+        at += 8;
+        size -= 8;
+    }
+    for (; size; size--, at++) {
+        unsigned digit = (unsigned)(*at - '0');
+        if (digit > 9)
+            return false;
+        sum = sum * 10 + digit;
+    }
+    *value = sum;
+    return true;
+}
+
+struct fp_trace_id fp_field_id(const struct fp_trace_field *field) {
+    struct fp_trace_id id = { { NULL, 0 }, 0, FP_ID_ABSENT, false };
+    if (!field)
+        return id;
+    id.text = (struct fp_text){ field->value, field->value_size };
+    id.quoted = field->type == '"';
+    id.kind = FP_ID_TEXT;
+    if (field->type == '"' || field->type == '0') {
+        int64_t small;
+        // "007" as a string is a text of its own; as a number JSON does not allow it.
+        bool canonical = field->value_size == 1 || (field->value_size && field->value[0] != '0');
+        if (canonical && fp_number_u64(id.text, &id.number)) {
+            id.kind = FP_ID_NUMBER;
+        } else if (field->value_size > 1 && field->value[0] == '-' && field->value[1] != '0' &&
+                   fp_number_i64(id.text, &small)) {
+            id.kind = FP_ID_NEGATIVE;
+            id.number = (uint64_t)small;
+        }
+    }
+    return id;
+}
+
+static inline void read_id(const struct fp_trace_field *field, struct fp_trace_id *id) {
+    if (field->type == '0' && plain_digits(field->value, field->value_size, &id->number)) {
+        id->text = (struct fp_text){ field->value, field->value_size };
+        id->kind = FP_ID_NUMBER;
+        id->quoted = false;
+        return;
+    }
+    *id = fp_field_id(field);
+}
+
+// A time in microseconds as text. The common form, digits with at most three decimals, is read directly.
+static enum fp_number_state read_time(struct fp_reader *reader, const struct fp_trace_field *field,
+                                      int64_t *ns) {
+    if (field->type != '0' && field->type != '"') {
+        *ns = 0;
+        return FP_NUMBER_BAD;
+    }
+    const char *at = field->value;
+    size_t size = field->value_size;
+    if (size > 4 && at[size - 4] == '.' && size <= 19) {
+        uint64_t units, fraction;
+        if (plain_digits(at, size - 4, &units) && plain_digits(at + size - 3, 3, &fraction)) {
+            reader->fractions |= fraction != 0;
+            *ns = (int64_t)(units * 1000 + fraction);
+            return FP_NUMBER_OK;
+        }
+    }
+    uint64_t whole;
+    if (size <= 15 && plain_digits(at, size, &whole)) {
+        *ns = (int64_t)(whole * 1000);
+        return FP_NUMBER_OK;
+    }
+    bool rounded = false;
+    enum fp_number_state state = fp_number_scaled((struct fp_text){ at, size }, 3, ns, &rounded);
+    if (state == FP_NUMBER_OK && *ns % 1000 != 0)
+        reader->fractions = true;
+    if (rounded)
+        fp_reader_note_at(reader, FP_NOTE_TIME_ROUNDED, (size_t)(at - reader->block->text), reader->events,
+                          NULL);
+    return state;
+}
+
+static void note_time(struct fp_reader *reader, enum fp_note_kind kind, const struct fp_trace_field *field) {
+    char shown[100];
+    fp_reader_note_at(
+        reader, kind, (size_t)(field->value - reader->block->text), reader->events,
+        fp_text_show((struct fp_text){ field->value, field->value_size }, shown, sizeof(shown)));
+}
+
+static int read_cat(struct fp_reader *reader, const struct fp_trace_field *field) {
+    struct fp_trace_event *event = &reader->event;
+    struct fp_text cat = { field->value, field->value_size };
+    event->cat = cat;
+    unsigned char last = cat.size ? (unsigned char)cat.at[cat.size - 1] : 0;
+    unsigned char middle = cat.size ? (unsigned char)cat.at[cat.size / 2] : 0;
+    struct fp_cat_slot *slot = &reader->cats[(cat.size * 7 + last + middle * 3u) % FP_CAT_SLOTS];
+    if (!slot->text.at || !fp_text_same(slot->text, cat)) {
+        uint32_t id = fp_intern_add(reader->names, cat);
+        if (id == FP_NO_ID)
+            return -ENOMEM;
+        *slot = (struct fp_cat_slot){ fp_intern_text(reader->names, id), id, (uint8_t)fp_category_of(cat) };
+    }
+    event->cat_id = slot->id;
+    event->category = slot->category;
+    return 0;
+}
+
+static int read_name(struct fp_reader *reader, const struct fp_trace_field *field) {
+    struct fp_trace_event *event = &reader->event;
+    event->name = event->name_raw = (struct fp_text){ field->value, field->value_size };
+    event->name_escaped = false;
+    // Escapes of this block are listed: without any, no name needs to be looked through.
+    if (reader->special < reader->block->special_end && memchr(field->value, '\\', field->value_size)) {
+        if (field->value_size > reader->decoded_room) {
+            char *grown = realloc(reader->decoded, field->value_size * 2);
+            if (!grown)
+                return -ENOMEM;
+            reader->decoded = grown;
+            reader->decoded_room = field->value_size * 2;
+        }
+        event->name.size = fp_text_unescape(event->name_raw, reader->decoded);
+        event->name.at = reader->decoded;
+        event->name_escaped = true;
+    }
+    event->name_id = fp_intern_add(reader->names, event->name);
+    return event->name_id == FP_NO_ID ? -ENOMEM : 0;
+}
+
+static int grow_lanes(struct fp_reader *reader) {
+    if (reader->lane_count == reader->lane_room) {
+        uint32_t room = reader->lane_room ? reader->lane_room * 2 : 64;
+        struct fp_lane *lanes = realloc(reader->lanes, room * sizeof(*lanes));
+        if (!lanes)
+            return -ENOMEM;
+        reader->lanes = lanes;
+        reader->lane_room = room;
+    }
+    return 0;
+}
+
+static uint64_t id_key(const struct fp_trace_id *id) {
+    return (id->kind == FP_ID_TEXT ? fp_text_hash(id->text.at, id->text.size) : id->number) * 4 + id->kind;
+}
+
+static uint64_t lane_hash(const struct fp_trace_id *pid, const struct fp_trace_id *tid) {
+    uint64_t hash = (id_key(pid) ^ 0x9E3779B97F4A7C15ULL) * 0xD6E8FEB86659FD93ULL;
+    hash = (hash ^ hash >> 32 ^ id_key(tid)) * 0xD6E8FEB86659FD93ULL;
+    return hash ^ hash >> 29;
+}
+
+static int rehash_lanes(struct fp_reader *reader) {
+    uint32_t mask = reader->lane_mask ? reader->lane_mask * 2 + 1 : 127;
+    uint32_t *table = calloc((size_t)mask + 1, sizeof(*table));
+    if (!table)
+        return -ENOMEM;
+    for (uint32_t lane = 0; lane < reader->lane_count; lane++) {
+        uint32_t i = (uint32_t)lane_hash(&reader->lanes[lane].pid, &reader->lanes[lane].tid);
+        while (table[i & mask])
+            i++;
+        table[i & mask] = lane + 1;
+    }
+    free(reader->lane_table);
+    reader->lane_table = table;
+    reader->lane_mask = mask;
+    return 0;
+}
+
+// The texts of a lane's ids outlive the event.
+static int keep_id(struct fp_reader *reader, const struct fp_trace_id *id, struct fp_trace_id *kept) {
+    *kept = *id;
+    if (id->kind == FP_ID_ABSENT)
+        return 0;
+    uint32_t text = fp_intern_add(reader->lane_texts, id->text);
+    if (text == FP_NO_ID)
+        return -ENOMEM;
+    kept->text = fp_intern_text(reader->lane_texts, text);
+    return 0;
+}
+
+static int find_lane(struct fp_reader *reader, const struct fp_trace_id *pid, const struct fp_trace_id *tid,
+                     uint32_t *lane) {
+    if ((!reader->lane_table || reader->lane_count >= reader->lane_mask / 2) && rehash_lanes(reader) != 0)
+        return -ENOMEM;
+    uint32_t i = (uint32_t)lane_hash(pid, tid);
+    for (; reader->lane_table[i & reader->lane_mask]; i++) {
+        const struct fp_lane *known = &reader->lanes[reader->lane_table[i & reader->lane_mask] - 1];
+        if (fp_trace_id_same(&known->pid, pid) && fp_trace_id_same(&known->tid, tid)) {
+            *lane = reader->lane_table[i & reader->lane_mask] - 1;
+            return 0;
+        }
+    }
+    if (grow_lanes(reader) != 0 || keep_id(reader, pid, &reader->lanes[reader->lane_count].pid) != 0 ||
+        keep_id(reader, tid, &reader->lanes[reader->lane_count].tid) != 0)
+        return -ENOMEM;
+    *lane = reader->lane_count++;
+    reader->lane_table[i & reader->lane_mask] = *lane + 1;
+    return 0;
+}
+
+static inline int read_lane(struct fp_reader *reader) {
+    struct fp_trace_event *event = &reader->event;
+    const struct fp_trace_id *pid = &event->pid, *tid = &event->tid;
+    if (pid->kind == FP_ID_TEXT || tid->kind == FP_ID_TEXT)
+        return find_lane(reader, pid, tid, &event->lane);
+    struct fp_lane_slot *slot = &reader->lane_slots[(pid->number * 31 + tid->number) % FP_LANE_SLOTS];
+    if (slot->lane && slot->pid == pid->number && slot->tid == tid->number && slot->pid_kind == pid->kind &&
+        slot->tid_kind == tid->kind) {
+        event->lane = slot->lane - 1;
+        return 0;
+    }
+    int code = find_lane(reader, pid, tid, &event->lane);
+    if (!code)
+        *slot = (struct fp_lane_slot){ pid->number, tid->number, pid->kind, tid->kind, event->lane + 1 };
+    return code;
+}
+
+static inline void clear_event(struct fp_trace_event *event) {
+    static const struct fp_trace_id absent = { { NULL, 0 }, 0, FP_ID_ABSENT, false };
+    event->phase = 0;
+    event->category = FP_CAT_OTHER;
+    event->ts_state = event->dur_state = FP_NUMBER_ABSENT;
+    event->ts_quoted = event->name_escaped = false;
+    event->ts_ns = event->dur_ns = 0;
+    event->name = event->name_raw = event->cat = (struct fp_text){ "", 0 };
+    event->pid = event->tid = event->id = absent;
+}
+
+// Two, three or four bytes of a key as one number, for a switch.
+#define KEY2(a, b) ((uint32_t)(a) | (uint32_t)(b) << 8)
+#define KEY3(a, b, c) (KEY2(a, b) | (uint32_t)(c) << 16)
+#define KEY4(a, b, c, d) (KEY3(a, b, c) | (uint32_t)(d) << 24)
+
+int fp_event_finish(struct fp_reader *reader) {
+    struct fp_trace_event *event = &reader->event;
+    const struct fp_trace_field *ts = NULL, *dur = NULL, *name = NULL, *cat = NULL;
+    clear_event(event);
+    event->number = reader->events;
+    event->byte =
+        reader->block->offset + (uint64_t)(event->raw.at - reader->block->text) - reader->block->head;
+    event->fields = reader->fields;
+    event->args = reader->args;
+    for (uint32_t i = 0; i < event->field_count; i++) {
+        const struct fp_trace_field *field = &reader->fields[i];
+        uint32_t key;
+        memcpy(&key, field->key, 4); // at least a quote and a colon follow a shorter key
+        if (field->key_size < 2 || field->key_size > 4)
+            continue;
+        key &= UINT32_MAX >> (32 - 8 * field->key_size);
+        switch (key) {
+        case KEY2('p', 'h'):
+            event->phase = field->type == '"' && field->value_size ? field->value[0] : 0;
+            break;
+        case KEY2('t', 's'):
+            ts = field;
+            break;
+        case KEY3('d', 'u', 'r'):
+            dur = field;
+            break;
+        case KEY3('p', 'i', 'd'):
+            read_id(field, &event->pid);
+            break;
+        case KEY3('t', 'i', 'd'):
+            read_id(field, &event->tid);
+            break;
+        case KEY2('i', 'd'):
+            read_id(field, &event->id);
+            break;
+        case KEY4('n', 'a', 'm', 'e'):
+            name = field;
+            break;
+        case KEY3('c', 'a', 't'):
+            cat = field;
+            break;
+        default:
+            break;
+        }
+    }
+    if (ts) {
+        event->ts_state = (uint8_t)read_time(reader, ts, &event->ts_ns);
+        event->ts_quoted = ts->type == '"';
+        if (event->ts_quoted && !reader->ts_text) {
+            reader->ts_text = true;
+            note_time(reader, FP_NOTE_TIME_IS_TEXT, ts);
+        }
+        if (event->ts_state == FP_NUMBER_BAD)
+            note_time(reader, FP_NOTE_BAD_TIME, ts);
+    }
+    if (dur) {
+        event->dur_state = (uint8_t)read_time(reader, dur, &event->dur_ns);
+        if (event->dur_state == FP_NUMBER_BAD)
+            note_time(reader, FP_NOTE_BAD_TIME, dur);
+    }
+    event->cat_id = event->name_id = FP_NO_ID;
+    static const struct fp_trace_field empty = { "", "", 0, 0, '"' };
+    int code = read_cat(reader, cat ? cat : &empty);
+    if (!code)
+        code = read_name(reader, name ? name : &empty);
+    if (!code)
+        code = read_lane(reader);
+    if (event->args_type && event->args_type != '{')
+        fp_reader_note_at(reader, FP_NOTE_ODD_ARGS, (size_t)(event->raw.at - reader->block->text),
+                          event->number, NULL);
+    return code;
+}
+
+const struct fp_trace_field *fp_event_arg_named(const struct fp_trace_event *event, const char *key) {
+    size_t size = strlen(key);
+    for (uint32_t i = event->arg_count; i-- > 0;)
+        if (event->args[i].key_size == size && memcmp(event->args[i].key, key, size) == 0)
+            return &event->args[i];
+    return NULL;
+}
+
+const struct fp_trace_field *fp_event_field(const struct fp_trace_event *event, const char *key) {
+    size_t size = strlen(key);
+    for (uint32_t i = event->field_count; i-- > 0;)
+        if (event->fields[i].key_size == size && memcmp(event->fields[i].key, key, size) == 0)
+            return &event->fields[i];
+    return NULL;
+}
+
+bool fp_field_u64(const struct fp_trace_field *field, uint64_t *value) {
+    return field && (field->type == '0' || field->type == '"') && fp_number_u64(fp_field_text(field), value);
+}
+
+bool fp_field_i64(const struct fp_trace_field *field, int64_t *value) {
+    return field && (field->type == '0' || field->type == '"') && fp_number_i64(fp_field_text(field), value);
+}
+
+bool fp_field_double(const struct fp_trace_field *field, double *value) {
+    return field && (field->type == '0' || field->type == '"') &&
+           fp_number_double(fp_field_text(field), value);
+}
+
+bool fp_event_correlation(const struct fp_trace_event *event, uint64_t *value) {
+    return fp_field_u64(fp_event_arg(event, FP_ARG_CORRELATION), value) && *value != 0;
+}
+
+bool fp_event_external_id(const struct fp_trace_event *event, uint64_t *value) {
+    const struct fp_trace_field *field = fp_event_arg(event, FP_ARG_EXTERNAL_ID);
+    return fp_field_u64(field ? field : fp_event_arg(event, FP_ARG_EXTERNAL_ID_OLD), value);
+}
+
+// Behind a string, given the byte behind its opening quote: the byte behind the closing one.
+static const char *string_end(const char *at, const char *end) {
+    while (at < end && *at != '"')
+        at += *at == '\\' ? 2 : 1;
+    return at < end ? at + 1 : end;
+}
+
+static const char *value_end(const char *at, const char *end) {
+    if (*at == '"')
+        return string_end(at + 1, end);
+    if (*at != '{' && *at != '[') {
+        while (at < end && !strchr(",]} \t\r\n", *at))
+            at++;
+        return at;
+    }
+    size_t depth = 0;
+    while (at < end) {
+        char c = *at;
+        if (c == '"') {
+            at = string_end(at + 1, end);
+            continue;
+        }
+        at++;
+        if (c == '{' || c == '[')
+            depth++;
+        else if ((c == '}' || c == ']') && --depth == 0)
+            break;
+    }
+    return at;
+}
+
+static const char *skip_blanks(const char *at, const char *end) {
+    while (at < end && strchr(" \t\r\n", *at) && *at)
+        at++;
+    return at;
+}
+
+struct fp_json_walk fp_json_walk_begin(struct fp_text text) {
+    const char *end = text.at + text.size;
+    const char *at = text.size ? skip_blanks(text.at, end) : text.at;
+    bool nested = at < end && (*at == '{' || *at == '[');
+    return (struct fp_json_walk){ nested ? at + 1 : end, end, nested && *at == '{' };
+}
+
+bool fp_json_walk_next(struct fp_json_walk *walk, struct fp_trace_field *field) {
+    const char *at = skip_blanks(walk->at, walk->end), *end = walk->end;
+    if (at < end && *at == ',')
+        at = skip_blanks(at + 1, end);
+    if (at >= end || *at == '}' || *at == ']')
+        return false;
+    *field = (struct fp_trace_field){ 0 };
+    if (walk->object) {
+        const char *key_end = string_end(at + 1, end);
+        field->key = at + 1;
+        field->key_size = (uint32_t)(key_end - at) - 2;
+        at = skip_blanks(key_end, end);
+        at = skip_blanks(at + (at < end), end);
+        if (at >= end)
+            return false;
+    }
+    const char *behind = value_end(at, end);
+    bool quoted = *at == '"';
+    field->value = at + quoted;
+    field->value_size = (uint32_t)(behind - at) - (quoted ? 2 : 0);
+    field->type = strchr("\"{[tfn", *at) ? *at : '0';
+    walk->at = behind;
+    return true;
+}
+
+bool fp_json_find(struct fp_text object, const char *key, struct fp_trace_field *field) {
+    struct fp_json_walk walk = fp_json_walk_begin(object);
+    size_t size = strlen(key);
+    bool found = false;
+    struct fp_trace_field each;
+    while (fp_json_walk_next(&walk, &each))
+        if (walk.object && each.key_size == size && memcmp(each.key, key, size) == 0) {
+            *field = each;
+            found = true;
+        }
+    return found;
+}

@@ -1,0 +1,583 @@
+// reader.c - what stands where in a trace file: the list of events, the keys beside it, and how it may end.
+//
+// In:  indexed blocks. Out: events, the header, notes. A small machine of places in the file's grammar: each
+// step reads
+//      one thing (a key with its value, an event, a comma) and is repeated from its start when the block ends
+//      within it.
+
+#include "trace/reader_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define HEADER_LIMIT ((uint64_t)64 << 20)
+#define THREAD_WORTH ((uint64_t)4 << 20) // stored bytes below which a second thread does not pay
+
+static const struct fp_reader_options defaults = { .size = sizeof(struct fp_reader_options) };
+
+static struct fp_reader_options options_of(const struct fp_reader_options *given) {
+    struct fp_reader_options options = defaults;
+    if (given)
+        memcpy(&options, given, given->size < sizeof(options) ? given->size : sizeof(options));
+    if (!options.block_bytes)
+        options.block_bytes = 256 * 1024;
+    if (options.block_bytes < 64)
+        options.block_bytes = 64;
+    if (!options.value_limit)
+        options.value_limit = (uint64_t)256 << 20;
+    return options;
+}
+
+int fp_reader_open_source(struct fp_source *source, const struct fp_reader_options *given,
+                          struct fp_reader **out, struct fp_error *err) {
+    struct fp_reader_options options = options_of(given);
+    struct fp_reader *reader = calloc(1, sizeof(*reader));
+    *out = NULL;
+    if (!reader) {
+        fp_error_set(err, "%s: not enough memory to read it", fp_source_name(source));
+        fp_source_close(source);
+        return -ENOMEM;
+    }
+    fp_arg_prepare();
+    reader->salvage = options.salvage;
+    reader->value_limit = options.value_limit;
+    int threads = options.threads;
+    if (threads == 0)
+        threads = fp_source_size(source) >= THREAD_WORTH ? 2 : 1;
+    if (options.salvage)
+        threads = 1; // the way round a fault scans anew
+    reader->names = fp_intern_new();
+    reader->lane_texts = fp_intern_new();
+    if (!reader->names || !reader->lane_texts) {
+        fp_error_set(err, "%s: not enough memory to read it", fp_source_name(source));
+        fp_source_close(source);
+        fp_reader_close(reader);
+        return -ENOMEM;
+    }
+    int code =
+        fp_blocks_open(source, options.block_bytes, threads, options.value_limit, &reader->blocks, err);
+    if (code) {
+        fp_reader_close(reader);
+        return code;
+    }
+    *out = reader;
+    return 0;
+}
+
+int fp_reader_open(const char *path, const struct fp_reader_options *options, struct fp_reader **reader,
+                   struct fp_error *err) {
+    struct fp_source *source;
+    *reader = NULL;
+    int code = fp_source_open(path, &source, err);
+    return code ? code : fp_reader_open_source(source, options, reader, err);
+}
+
+void fp_reader_close(struct fp_reader *reader) {
+    if (!reader)
+        return;
+    fp_blocks_close(reader->blocks);
+    fp_intern_free(reader->names);
+    fp_intern_free(reader->lane_texts);
+    for (size_t i = 0; i < reader->header_count; i++)
+        free(reader->headers[i].text);
+    free(reader->headers);
+    free(reader->stack);
+    free(reader->fields);
+    free(reader->args);
+    free(reader->decoded);
+    free(reader->lanes);
+    free(reader->lane_table);
+    free(reader);
+}
+
+static const char *name_of(const struct fp_reader *reader) {
+    return fp_source_name(fp_blocks_source(reader->blocks));
+}
+
+static int no_memory(const struct fp_reader *reader, struct fp_error *err) {
+    fp_error_set(err, "%s: not enough memory after %llu events", name_of(reader),
+                 (unsigned long long)reader->events);
+    return -ENOMEM;
+}
+
+// The next block, keeping what the current step has not finished. -ENODATA at the end of the text.
+static int more_text(struct fp_reader *reader, struct fp_error *err) {
+    struct fp_block *block = reader->block;
+    size_t keep = 0;
+    if (block) {
+        if (block->last)
+            return -ENODATA;
+        keep = reader->entry < block->index_end ? block->index[reader->entry] : block->end;
+    }
+    int code = fp_blocks_next(reader->blocks, keep, reader->entry, err);
+    if (code)
+        return code == -ENODATA ? -EIO : code;
+    block = reader->block = fp_blocks_current(reader->blocks);
+    reader->entry = block->index_first;
+    reader->special = block->special_first;
+    if (block->bad_utf8) {
+        for (unsigned i = 0; i < FP_SCAN_BAD_PLACES && i < block->bad_utf8; i++)
+            fp_reader_note_at(reader, FP_NOTE_BAD_UTF8, block->bad_place[i], UINT64_MAX, NULL);
+        if (block->bad_utf8 > FP_SCAN_BAD_PLACES)
+            reader->notes[FP_NOTE_BAD_UTF8].count += block->bad_utf8 - FP_SCAN_BAD_PLACES;
+    }
+    return 0;
+}
+
+// Notes the fault; without salvage, ends the reading with its sentence.
+static int meet_fault(struct fp_reader *reader, struct fp_error *err) {
+    const char *cause = fp_fault_cause(reader);
+    struct fp_place place;
+    fp_reader_place_of(reader, reader->fault.at, &place);
+    fp_reader_note_at(reader, FP_NOTE_JSON_FAULT, reader->fault.at, reader->events, cause);
+    if (reader->list_done) {
+        fp_reader_note_at(reader, FP_NOTE_TRAILER_BAD, reader->fault.at, UINT64_MAX, cause);
+        fp_error_set(
+            err,
+            "%s: line %llu, column %llu (byte %llu): %s. All %llu events before it were read; only what "
+            "stands after them is broken",
+            name_of(reader), (unsigned long long)place.line, (unsigned long long)place.column,
+            (unsigned long long)place.byte, cause, (unsigned long long)reader->events);
+    } else {
+        fp_error_set(err, "%s: line %llu, column %llu (byte %llu): %s. --salvage reads what else can be read",
+                     name_of(reader), (unsigned long long)place.line, (unsigned long long)place.column,
+                     (unsigned long long)place.byte, cause);
+    }
+    return -EBADMSG;
+}
+
+// A fault inside a string is harmless to what stands around it: salvage notes it and goes on.
+static int check_specials(struct fp_reader *reader, size_t end, struct fp_error *err) {
+    while (!fp_reader_check_specials(reader, end)) {
+        int code = meet_fault(reader, err);
+        if (!reader->salvage)
+            return code;
+    }
+    return 0;
+}
+
+static int keep_header(struct fp_reader *reader, struct fp_text key, struct fp_text value) {
+    if (reader->header_count == reader->header_room) {
+        size_t room = reader->header_room ? reader->header_room * 2 : 16;
+        struct fp_header_entry *grown = realloc(reader->headers, room * sizeof(*grown));
+        if (!grown)
+            return -ENOMEM;
+        reader->headers = grown;
+        reader->header_room = room;
+    }
+    bool kept = reader->header_bytes + key.size + value.size <= HEADER_LIMIT;
+    if (!kept) {
+        fp_reader_note_at(reader, FP_NOTE_HEADER_TOO_LARGE, (size_t)(value.at - reader->block->text),
+                          UINT64_MAX, NULL);
+        value.size = 0;
+        if (key.size > HEADER_LIMIT / 1024 || reader->header_count > 100000)
+            return 0; // hostile: no room for its name either
+    }
+    struct fp_header_entry *entry = &reader->headers[reader->header_count];
+    entry->text = malloc(key.size + value.size + 1);
+    if (!entry->text)
+        return -ENOMEM;
+    memcpy(entry->text, key.at, key.size);
+    memcpy(entry->text + key.size, value.at, value.size);
+    entry->text[key.size + value.size] = '\0';
+    entry->header = (struct fp_trace_header){
+        { entry->text, key.size }, { entry->text + key.size, value.size }, reader->list_done, kept
+    };
+    reader->header_bytes += key.size + value.size;
+    reader->header_count++;
+    return 0;
+}
+
+// How a step ends.
+enum step {
+    STEP_ON,
+    STEP_EVENT,
+    STEP_MORE,
+    STEP_FAULT,
+    STEP_END,
+    STEP_MEMORY,
+    STEP_SPECIAL,
+    STEP_NOT_A_TRACE
+};
+
+static enum step walk_failed(size_t code) {
+    return code == FP_WALK_MORE ? STEP_MORE : code == FP_WALK_FAULT ? STEP_FAULT : STEP_MEMORY;
+}
+
+static enum step fault_here(struct fp_reader *reader, const char *cause) {
+    reader->fault = (struct fp_fault){ reader->block->index[reader->entry], cause };
+    return STEP_FAULT;
+}
+
+static enum step not_a_trace(const struct fp_reader *reader, struct fp_error *err, const char *what) {
+    fp_error_set(
+        err,
+        "%s: %s, where a list of events or an object with the key traceEvents is expected. Is it a trace?",
+        name_of(reader), what);
+    return STEP_NOT_A_TRACE;
+}
+
+static enum step step_top(struct fp_reader *reader, char c, struct fp_error *err) {
+    reader->in_object = c == '{';
+    if (c == '[' || c == '{') {
+        reader->entry++;
+        reader->place = c == '[' ? FP_AT_FIRST_EVENT : FP_AT_FIRST_KEY;
+        reader->seen_list = c == '[';
+        return STEP_ON;
+    }
+    if (c == '"')
+        return not_a_trace(reader, err, "a bare text stands at the beginning");
+    if ((c >= '0' && c <= '9') || c == '-')
+        return not_a_trace(reader, err, "a bare number stands at the beginning");
+    if (c == 't' || c == 'f' || c == 'n')
+        return not_a_trace(reader, err, "a bare word stands at the beginning");
+    return not_a_trace(reader, err, "no JSON stands at the beginning");
+}
+
+// A key beside the list and its value, or the beginning of the list.
+static enum step step_key(struct fp_reader *reader, struct fp_error *err) {
+    const struct fp_block *block = reader->block;
+    const uint32_t *index = block->index + reader->entry;
+    const char *text = block->text;
+    if (text[index[0]] != '"')
+        return fault_here(reader, "a key in double quotes is expected here");
+    if (index[1] >= block->end || index[2] >= block->end)
+        return STEP_MORE;
+    if (text[index[1]] != ':') {
+        reader->fault = (struct fp_fault){ index[1], "a colon is expected here" };
+        return STEP_FAULT;
+    }
+    struct fp_text key = { text + index[0] + 1, 0 };
+    size_t key_end = index[1];
+    while (text[key_end - 1] != '"')
+        key_end--;
+    key.size = key_end - index[0] - 2;
+    char c = text[index[2]];
+    if (fp_text_equals(key, "traceEvents")) {
+        if (c == '[') {
+            if (reader->seen_list)
+                fp_reader_note_at(reader, FP_NOTE_SECOND_LIST, index[0], UINT64_MAX, NULL);
+            reader->seen_list = true;
+            reader->list_done = false;
+            reader->entry += 3;
+            reader->place = FP_AT_FIRST_EVENT;
+            return STEP_ON;
+        }
+        if (c == '{' && reader->nested < 8) {
+            fp_reader_note_at(reader, FP_NOTE_NESTED_EVENTS, index[2], UINT64_MAX, NULL);
+            reader->nested++;
+            reader->entry += 3;
+            reader->place = FP_AT_FIRST_KEY;
+            return STEP_ON;
+        }
+        return not_a_trace(reader, err,
+                           c == '"'   ? "traceEvents is a text"
+                           : c == 'n' ? "traceEvents is null"
+                           : c == '{' ? "traceEvents is an object in an object in an object"
+                                      : "traceEvents is a bare value");
+    }
+    size_t behind = fp_walk_value(reader, reader->entry + 2);
+    if (behind >= FP_WALK_MEMORY)
+        return walk_failed(behind);
+    if (keep_header(reader, key, fp_walk_text(reader, reader->entry + 2, behind)) != 0)
+        return STEP_MEMORY;
+    reader->entry = behind;
+    reader->place = FP_AT_OBJECT_NEXT;
+    return check_specials(reader, block->index[behind - 1], err) ? STEP_SPECIAL : STEP_ON;
+}
+
+static enum step close_object(struct fp_reader *reader) {
+    reader->entry++;
+    if (reader->nested) {
+        reader->nested--;
+        reader->place = FP_AT_OBJECT_NEXT;
+    } else {
+        reader->object_closed = true;
+        reader->place = FP_AT_TRAILER;
+    }
+    return STEP_ON;
+}
+
+static enum step close_list(struct fp_reader *reader) {
+    reader->entry++;
+    reader->list_done = true;
+    reader->place = reader->in_object ? FP_AT_OBJECT_NEXT : FP_AT_TRAILER;
+    return STEP_ON;
+}
+
+// Salvage: the event is kept; a counter's sample without a value counts as skipped.
+static void meet_not_finite(struct fp_reader *reader, struct fp_error *err) {
+    reader->fault = (struct fp_fault){ (size_t)(reader->not_finite - reader->block->text), "NaN" };
+    (void)meet_fault(reader, err);
+    if (reader->event.phase == 'C')
+        fp_reader_note_at(reader, FP_NOTE_COUNTER_NOT_FINITE, reader->fault.at, reader->events, NULL);
+}
+
+static enum step step_element(struct fp_reader *reader, char c, struct fp_error *err) {
+    const struct fp_block *block = reader->block;
+    size_t behind = c == '{' ? fp_walk_event(reader, reader->entry) : fp_walk_value(reader, reader->entry);
+    if (behind >= FP_WALK_MEMORY)
+        return walk_failed(behind);
+    if (c == '{') {
+        if (fp_event_finish(reader) != 0)
+            return STEP_MEMORY;
+    } else {
+        fp_reader_note_at(reader, FP_NOTE_NOT_AN_OBJECT, block->index[reader->entry], UINT64_MAX, NULL);
+        reader->objects_skipped++;
+    }
+    // A scalar's end is only known from what follows it; everything before that is checked.
+    size_t end = c == '{' || c == '[' ? block->index[behind - 1] : block->index[behind];
+    if (reader->special < block->special_end && check_specials(reader, end, err) != 0)
+        return STEP_SPECIAL;
+    if (c == '{' && reader->not_finite)
+        meet_not_finite(reader, err);
+    reader->entry = behind;
+    reader->place = FP_AT_LIST_NEXT;
+    if (c != '{')
+        return STEP_ON;
+    reader->events++;
+    return STEP_EVENT;
+}
+
+static enum step step(struct fp_reader *reader, struct fp_error *err) {
+    const struct fp_block *block = reader->block;
+    if (!block || reader->entry >= block->index_end)
+        return STEP_MORE;
+    char c = block->text[block->index[reader->entry]];
+    switch (reader->place) {
+    case FP_AT_TOP:
+        return step_top(reader, c, err);
+    case FP_AT_FIRST_KEY:
+        return c == '}' ? close_object(reader) : step_key(reader, err);
+    case FP_AT_KEY:
+        return step_key(reader, err);
+    case FP_AT_OBJECT_NEXT:
+        if (c == '}')
+            return close_object(reader);
+        if (c != ',')
+            return fault_here(reader, "a comma or a closing brace is expected here");
+        reader->entry++;
+        reader->place = FP_AT_KEY;
+        return STEP_ON;
+    case FP_AT_FIRST_EVENT:
+        return c == ']' ? close_list(reader) : step_element(reader, c, err);
+    case FP_AT_EVENT:
+        return step_element(reader, c, err);
+    case FP_AT_LIST_NEXT:
+        if (c == ',') {
+            reader->entry++;
+            reader->place = FP_AT_EVENT;
+            return STEP_ON;
+        }
+        if (c == ']')
+            return close_list(reader);
+        return fault_here(reader, "a comma or a closing bracket is expected here");
+    case FP_AT_TRAILER:
+        return fault_here(reader, "something follows behind the end of the trace");
+    default:
+        return STEP_END;
+    }
+}
+
+// The notes that only the end of the text can justify. Returns 0 or why this was no trace.
+static int finish(struct fp_reader *reader, struct fp_error *err) {
+    const struct fp_block *block = reader->block;
+    bool within = reader->entry < block->index_end;
+    size_t at = within ? block->index[reader->entry] : block->end;
+    enum fp_reader_place place = reader->place;
+    reader->place = FP_AT_END;
+    reader->end_bytes = block->offset + block->end - block->head;
+    reader->end_lines = block->head_line + block->newlines - 1;
+    unsigned flags = fp_source_flags(fp_blocks_source(reader->blocks));
+    static const struct {
+        unsigned flag;
+        enum fp_note_kind note;
+    } rows[] = {
+        { FP_SOURCE_CUT, FP_NOTE_PACKING_CUT },
+        { FP_SOURCE_DAMAGED, FP_NOTE_PACKING_DAMAGED },
+        { FP_SOURCE_TRAILING_BYTES, FP_NOTE_PACKING_TRAILING },
+        { FP_SOURCE_WRONG_SUFFIX, FP_NOTE_WRONG_SUFFIX },
+        { FP_SOURCE_UTF16, FP_NOTE_UTF16 },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        if (flags & rows[i].flag)
+            reader->notes[rows[i].note].count++;
+    if (place == FP_AT_TOP) {
+        fp_error_set(err, "%s holds nothing but blanks", name_of(reader));
+        return -ENODATA;
+    }
+    if (place == FP_AT_FIRST_EVENT || place == FP_AT_EVENT || place == FP_AT_LIST_NEXT) {
+        if (within && place != FP_AT_LIST_NEXT)
+            fp_reader_note_at(reader, FP_NOTE_EVENT_CUT, at, reader->events, NULL);
+        fp_reader_note_at(reader, reader->in_object ? FP_NOTE_OBJECT_NOT_CLOSED : FP_NOTE_LIST_NOT_CLOSED, at,
+                          UINT64_MAX, NULL);
+    } else if (place != FP_AT_TRAILER) {
+        fp_reader_note_at(reader, FP_NOTE_OBJECT_NOT_CLOSED, at, UINT64_MAX, NULL);
+    }
+    if (!reader->seen_list) {
+        fp_error_set(err, "%s: an object without the key traceEvents%s. Is it a trace?", name_of(reader),
+                     place == FP_AT_TRAILER ? "" : ", and it is cut short");
+        return -ENODATA;
+    }
+    if (reader->events == 0 && reader->objects_skipped) {
+        fp_error_set(err,
+                     "%s: its list holds %llu elements and no event: an event is an object. Is it a trace?",
+                     name_of(reader), (unsigned long long)reader->objects_skipped);
+        return -ENODATA;
+    }
+    return 0;
+}
+
+static int end_with(struct fp_reader *reader, int code, struct fp_error *err) {
+    reader->place = FP_AT_END;
+    reader->ended = code;
+    if (err)
+        reader->end_error = *err;
+    return code;
+}
+
+// Salvage: from a fault to the next event, or to the end.
+static int step_over(struct fp_reader *reader, struct fp_error *err) {
+    const struct fp_block *block = reader->block;
+    size_t from = reader->entry < block->index_end ? block->index[reader->entry] : reader->fault.at;
+    (void)meet_fault(reader, err);
+    reader->faults++;
+    int code = reader->list_done ? -ENODATA : fp_salvage_resume(reader, from, err);
+    if (code == 0) {
+        reader->place = FP_AT_EVENT;
+        reader->seen_list = true;
+    }
+    return code;
+}
+
+int fp_reader_next(struct fp_reader *reader, const struct fp_trace_event **event, struct fp_error *err) {
+    struct fp_error local;
+    if (!err)
+        err = &local;
+    err->text[0] = '\0';
+    while (reader->place != FP_AT_END) {
+        int code;
+        switch (step(reader, err)) {
+        case STEP_ON:
+            continue;
+        case STEP_EVENT:
+            *event = &reader->event;
+            return 1;
+        case STEP_MORE:
+            code = more_text(reader, err);
+            if (code == 0)
+                continue;
+            return end_with(reader, code == -ENODATA ? finish(reader, err) : code, err);
+        case STEP_FAULT:
+            if (!reader->salvage)
+                return end_with(reader, meet_fault(reader, err), err);
+            code = step_over(reader, err);
+            if (code == 0)
+                continue;
+            if (code == -ENODATA) { // nothing more to be had
+                reader->entry = reader->block->index_end;
+                bool done = reader->list_done;
+                reader->place = FP_AT_TRAILER;
+                code = finish(reader, err);
+                if (!done && code == 0)
+                    fp_reader_note_at(reader, FP_NOTE_OBJECT_NOT_CLOSED, reader->block->end, UINT64_MAX,
+                                      NULL);
+            }
+            return end_with(reader, code, err);
+        case STEP_SPECIAL:
+            return end_with(reader, -EBADMSG, err);
+        case STEP_NOT_A_TRACE:
+            return end_with(reader, -ENODATA, err);
+        case STEP_MEMORY:
+            return end_with(reader, no_memory(reader, err), err);
+        case STEP_END:
+            reader->place = FP_AT_END;
+            break;
+        }
+    }
+    *err = reader->end_error;
+    return reader->ended;
+}
+
+int fp_reader_run(struct fp_reader *reader, int (*each)(void *user, const struct fp_trace_event *event),
+                  void *user, struct fp_error *err) {
+    const struct fp_trace_event *event;
+    int code;
+    while ((code = fp_reader_next(reader, &event, err)) == 1) {
+        int stop = each(user, event);
+        if (stop)
+            return stop;
+    }
+    return code;
+}
+
+const struct fp_intern *fp_reader_names(const struct fp_reader *reader) {
+    return reader->names;
+}
+
+struct fp_intern *fp_reader_take_names(struct fp_reader *reader) {
+    struct fp_intern *names = reader->names;
+    reader->names = NULL;
+    return names;
+}
+
+uint32_t fp_reader_lane_count(const struct fp_reader *reader) {
+    return reader->lane_count;
+}
+
+const struct fp_lane *fp_reader_lane(const struct fp_reader *reader, uint32_t lane) {
+    return &reader->lanes[lane];
+}
+
+size_t fp_reader_header_count(const struct fp_reader *reader) {
+    return reader->header_count;
+}
+
+const struct fp_trace_header *fp_reader_header(const struct fp_reader *reader, size_t place) {
+    return &reader->headers[place].header;
+}
+
+const struct fp_trace_header *fp_reader_header_named(const struct fp_reader *reader, const char *key) {
+    for (size_t i = reader->header_count; i-- > 0;)
+        if (fp_text_equals(reader->headers[i].header.key, key))
+            return &reader->headers[i].header;
+    return NULL;
+}
+
+bool fp_reader_base_time(const struct fp_reader *reader, int64_t *ns) {
+    const struct fp_trace_header *header = fp_reader_header_named(reader, "baseTimeNanoseconds");
+    if (!header || !header->value.size)
+        return false;
+    struct fp_text text = header->value;
+    if (text.at[0] == '"')
+        text = (struct fp_text){ text.at + 1, text.size - 2 };
+    return fp_number_scaled(text, 0, ns, NULL) == FP_NUMBER_OK;
+}
+
+const struct fp_note *fp_reader_note(const struct fp_reader *reader, enum fp_note_kind kind) {
+    return &reader->notes[kind];
+}
+
+bool fp_reader_events_complete(const struct fp_reader *reader) {
+    return reader->list_done && reader->faults == 0;
+}
+
+void fp_reader_summarise(const struct fp_reader *reader, struct fp_reader_summary *summary) {
+    *summary = (struct fp_reader_summary){
+        .events = reader->events,
+        .faults = reader->faults,
+        .lost_bytes = reader->lost_bytes,
+        .lost_events = reader->lost_events,
+        .bytes = reader->end_bytes,
+        .lines = reader->end_lines,
+        .array_form = !reader->in_object,
+        .closed = reader->list_done && (!reader->in_object || reader->object_closed),
+        .events_complete = reader->list_done,
+        .whole_microseconds = !reader->fractions,
+        .ts_text = reader->ts_text,
+    };
+}
+
+const struct fp_source *fp_reader_source(const struct fp_reader *reader) {
+    return fp_blocks_source(reader->blocks);
+}

@@ -1,0 +1,143 @@
+// reader_internal.h - what the reader's rooms share: its state, and how a walk over the index ends.
+//
+// Private to src/trace: reader.c (what stands where in a file), walk.c (objects and values), salvage.c (the
+// way round a fault), event.c (what callers ask of an event).
+#ifndef FLAGPROF_TRACE_READER_INTERNAL_H
+#define FLAGPROF_TRACE_READER_INTERNAL_H
+
+#include "trace/block.h"
+#include "trace/reader.h"
+
+// Where in the file's grammar the next index entry stands.
+enum fp_reader_place {
+    FP_AT_TOP,         // nothing read yet
+    FP_AT_FIRST_KEY,   // behind the object's '{'
+    FP_AT_KEY,         // a key must come
+    FP_AT_OBJECT_NEXT, // ',' or '}' of the object
+    FP_AT_FIRST_EVENT, // behind the list's '['
+    FP_AT_EVENT,       // an element must come
+    FP_AT_LIST_NEXT,   // ',' or ']' of the list
+    FP_AT_TRAILER,     // behind everything
+    FP_AT_END,
+};
+
+// How a walk ends: the entry behind what was read, or one of these.
+#define FP_WALK_MORE ((size_t)-1)  // the block ends before it does
+#define FP_WALK_FAULT ((size_t)-2) // the text is broken; reader->fault says where and how
+#define FP_WALK_MEMORY ((size_t)-3)
+
+struct fp_fault {
+    size_t at;         // position in the block
+    const char *cause; // in words
+};
+
+struct fp_header_entry {
+    struct fp_trace_header header;
+    char *text; // key and value, owned
+};
+
+struct fp_cat_slot {
+    struct fp_text text; // in names
+    uint32_t id;
+    uint8_t category;
+};
+
+#define FP_CAT_SLOTS 64
+#define FP_LANE_SLOTS 256
+
+struct fp_lane_slot {
+    uint64_t pid, tid;
+    uint8_t pid_kind, tid_kind;
+    uint32_t lane; // plus one
+};
+
+struct fp_reader {
+    struct fp_blocks *blocks;
+    struct fp_block *block; // the current one
+    size_t entry;           // next index entry
+    size_t special;         // next special of the block
+    enum fp_reader_place place;
+    bool salvage;
+    bool in_object; // object form
+    bool list_done; // a list of events was closed
+    bool seen_list;
+    unsigned nested; // depth of traceEvents inside traceEvents
+    int ended;       // the code that every further call returns
+    struct fp_error end_error;
+    uint64_t value_limit;
+
+    struct fp_fault fault;
+    char cause[160];        // the fault in words, where a constant does not do
+    const char *not_finite; // salvage: the last NaN or infinity in the event being read
+    uint64_t *stack;        // one bit per open bracket: 1 for an object
+    size_t stack_words;
+
+    struct fp_trace_event event;
+    struct fp_trace_field *fields, *args;
+    size_t field_room, arg_room;
+    char *decoded; // the event's name without escapes
+    size_t decoded_room;
+
+    struct fp_intern *names;
+    struct fp_cat_slot cats[FP_CAT_SLOTS];
+    struct fp_lane_slot lane_slots[FP_LANE_SLOTS];
+    struct fp_lane *lanes;
+    uint32_t lane_count, lane_room;
+    uint32_t *lane_table; // ids plus one, open addressing
+    uint32_t lane_mask;
+    struct fp_intern *lane_texts;
+
+    struct fp_header_entry *headers;
+    size_t header_count, header_room;
+    uint64_t header_bytes;
+
+    struct fp_note notes[FP_NOTE_KINDS];
+    uint64_t events, faults, lost_bytes, lost_events;
+    uint64_t end_bytes, end_lines;
+    uint64_t objects_skipped;
+    uint64_t salvage_budget; // bytes that failed attempts may still cost
+    bool fractions, ts_text;
+    bool object_closed;
+};
+
+// Reads the object whose '{' is at `entry` as an event into reader->event. Returns the entry behind it or
+// FP_WALK_*.
+size_t fp_walk_event(struct fp_reader *reader, size_t entry);
+
+// Validates any value. Likewise.
+size_t fp_walk_value(struct fp_reader *reader, size_t entry);
+
+// The value's text, given the entry of its first character and the entry behind it.
+struct fp_text fp_walk_text(const struct fp_reader *reader, size_t entry, size_t behind);
+
+// Turns what the walk noted of an event into numbers, ids and the lane. 0 or -ENOMEM.
+int fp_event_finish(struct fp_reader *reader);
+
+// Looks at the escapes and control bytes up to position `end`. False at the first fault (reader->fault),
+// which is then stepped over.
+bool fp_reader_check_specials(struct fp_reader *reader, size_t end);
+
+// Adds to a note. `at` is a position in the current block; `text` may be NULL.
+void fp_reader_note_at(struct fp_reader *reader, enum fp_note_kind kind, size_t at, uint64_t event,
+                       const char *text);
+
+// The place of a position of the current block.
+void fp_reader_place_of(const struct fp_reader *reader, size_t at, struct fp_place *place);
+
+// Names the fault's cause more closely by looking at the text around it.
+const char *fp_fault_cause(const struct fp_reader *reader);
+
+// Steps from a fault in the value that began at position `from` to the next event that can be read. Returns 0
+// with the index standing at that event's '{', -ENODATA when there is none, other negative errnos on failure.
+int fp_salvage_resume(struct fp_reader *reader, size_t from, struct fp_error *err);
+
+// The category of a spelling.
+enum fp_category fp_category_of(struct fp_text cat);
+
+// Number of the known argument, or FP_ARG_COUNT.
+unsigned fp_arg_find(const char *key, size_t size);
+
+// Fills its table. Safe to call from anywhere, any number of times.
+void fp_arg_prepare(void);
+
+#endif
