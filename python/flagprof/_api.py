@@ -1,0 +1,47 @@
+# _api.py - what a program may call: use_cuda, prepare, last_ledger, accelerator.
+
+import json
+
+from flagprof import _core
+
+
+def use_cuda():
+    """Lets FlagProf record the CUDA devices of a CUDA build of torch, through `activities=[CPU, PrivateUse1]`.
+
+    Call it before the process's first profile. It takes something away: torch's own CUDA recording stays off in this
+    process, so that `[CPU, CUDA]` shows no device activity, since two users of CUPTI would take each other's buffers.
+    FLAGOS_USE_CUDA=1 does the same without a call.
+    """
+    from flagprof import _torch
+
+    _torch.ask_for_cuda()
+
+
+def prepare():
+    """Registers with the vendor's library before the first context and arms nothing.
+
+    Only needed where a trace says so: some drivers deliver nothing when that comes later. Call it before the program
+    first uses the device. Raises RuntimeError with the reason when no accelerator can be used.
+    """
+    try:
+        _core.Accelerator().prepare()
+    except (_core.Missing, _core.Refused) as error:
+        raise RuntimeError(str(error)) from error
+
+
+def accelerator():
+    """The accelerator that a profile would record, as a dict: its name, the vendor library bound, the devices.
+
+    Where none is usable, {"accelerator": None, "reason": why}.
+    """
+    try:
+        return _core.Accelerator().describe()
+    except (_core.Missing, _core.Refused) as error:
+        return {"accelerator": None, "reason": str(error)}
+
+
+def last_ledger():
+    """The ledger of the process's last recording as a dict (docs/ledger.md); {} before the first has ended."""
+    from flagprof import _torch
+
+    return json.loads("{" + _torch.findings() + "}").get("flagprof_ledger", {})

@@ -1,0 +1,145 @@
+// adaptor.cc - what the Python package calls in this library, and the profiler that Kineto asks for sessions.
+//
+// In:  a loaded libtorch_cpu.so of exactly the build that this was compiled for, a loaded libflagprof.so.
+// Out: from
+//      flagprof_adaptor_register on, a Session for each profile that passes the gate. Registered once in a
+//      process: Kineto never forgets a factory, and a second one would double every event.
+
+#include "kineto/session.h"
+#include "kineto/text.h"
+
+#include "flagprof/log.h"
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+namespace flagprof {
+namespace {
+
+// Open while torch prepares a profile that is for our device. The set of activities cannot tell: a CUDA
+// profile asks for the same types, and one of the CPU alone asks for PRIVATEUSE1_RUNTIME.
+std::atomic<bool> gate_open{ false };
+
+class Profiler final : public libkineto::IActivityProfiler {
+  public:
+    const std::string &name() const override {
+        return name_;
+    }
+
+    // Nobody reads it; it says what a session can bring.
+    const std::set<libkineto::ActivityType> &availableActivities() const override {
+        return activities_;
+    }
+
+    std::unique_ptr<libkineto::IActivityProfilerSession>
+    configure(const std::set<libkineto::ActivityType> &types, const libkineto::Config &) override {
+        try {
+            return make_session(types);
+        } catch (...) {
+            fp_warn("no memory for a recording: the device's rows of this trace will be missing");
+            return nullptr;
+        }
+    }
+
+    std::unique_ptr<libkineto::IActivityProfilerSession>
+    configure(int64_t, int64_t, const std::set<libkineto::ActivityType> &types,
+              const libkineto::Config &config) override {
+        return configure(types, config);
+    }
+
+  private:
+    std::unique_ptr<libkineto::IActivityProfilerSession>
+    make_session(const std::set<libkineto::ActivityType> &types) {
+        bool open = gate_open.load(std::memory_order_relaxed);
+        bool device = types.count(libkineto::ActivityType::CONCURRENT_KERNEL) != 0;
+        fp_log("kineto", "configure: %zu activity types, %s", types.size(),
+               !open    ? "not a profile of our device"
+               : device ? "for our device"
+                        : "no device activity asked for");
+        if (!open || !device)
+            return nullptr;
+        fp_accelerator *accelerator = nullptr;
+        fp_error error{};
+        if (fp_accelerator_choose(&accelerator, &error) != 0) {
+            fp_warn_once("no accelerator", "no usable accelerator, the device is not recorded: %s",
+                         error.text);
+            return std::make_unique<Session>(nullptr, error.text);
+        }
+        return std::make_unique<Session>(accelerator, "");
+    }
+
+    const std::string name_ = "flagprof";
+    const std::set<libkineto::ActivityType> activities_{
+        libkineto::ActivityType::GPU_MEMCPY,
+        libkineto::ActivityType::GPU_MEMSET,
+        libkineto::ActivityType::CONCURRENT_KERNEL,
+        libkineto::ActivityType::GPU_USER_ANNOTATION,
+        libkineto::ActivityType::PRIVATEUSE1_RUNTIME,
+        libkineto::ActivityType::PRIVATEUSE1_DRIVER,
+        libkineto::ActivityType::OVERHEAD,
+    };
+};
+
+int copy_out(const std::string &text, char *out, size_t capacity) {
+    if (capacity) {
+        size_t length = text.size() < capacity - 1 ? text.size() : capacity - 1;
+        memcpy(out, text.data(), length);
+        out[length] = '\0';
+    }
+    return static_cast<int>(text.size());
+}
+
+} // namespace
+} // namespace flagprof
+
+extern "C" {
+
+// Kineto will ask us at each profile from the next one on. Does it once; later calls do nothing.
+FP_API void flagprof_adaptor_register(void) {
+    static std::atomic<bool> done{ false };
+    if (done.exchange(true))
+        return;
+    libkineto::api().registerProfilerFactory([] { return std::make_unique<flagprof::Profiler>(); });
+    fp_log("kineto", "registered with torch %s", FLAGPROF_TORCH_VERSION);
+}
+
+// Open: the profile that torch prepares next is for our device.
+FP_API void flagprof_adaptor_gate(int open) {
+    flagprof::gate_open.store(open != 0, std::memory_order_relaxed);
+}
+
+// Keeps Kineto's own CUPTI off for the life of the process. 0; -EALREADY when Kineto is up already and cannot
+// be told any more.
+FP_API int flagprof_adaptor_keep_cpu_only(void) {
+    if (libkineto::api().isProfilerRegistered())
+        return -EALREADY;
+    libkineto::api().suppressLogMessages();
+    libkineto_init(/*cpuOnly=*/true, /*logOnError=*/true);
+    libkineto::api().suppressLogMessages();
+    return 0;
+}
+
+// "2.13.0+cpu 0123456789ab...": the torch that this library was compiled for.
+FP_API const char *flagprof_adaptor_torch(void) {
+    return FLAGPROF_TORCH_VERSION " " FLAGPROF_TORCH_GIT;
+}
+
+// The last recording's ledger, window and notes as members of a JSON object. As snprintf: the length is
+// returned.
+FP_API int flagprof_adaptor_findings(char *out, size_t capacity) {
+    return flagprof::copy_out(flagprof::last_findings(), out, capacity);
+}
+
+// For tests: text.h's functions on any bytes.
+FP_API int flagprof_adaptor_safe(const char *text, size_t length, char *out, size_t capacity) {
+    return flagprof::copy_out(flagprof::safe({ text, length }), out, capacity);
+}
+
+FP_API int flagprof_adaptor_value(const char *text, size_t length, char *out, size_t capacity) {
+    std::string value;
+    flagprof::append_value(value, { text, length });
+    return flagprof::copy_out(value, out, capacity);
+}
+
+} // extern "C"
