@@ -31,7 +31,7 @@ def add_findings(profile, path, before):
 
 # Only to what is seen to be a JSON object, as text.
 def _append(file, members):
-    if file.read(1) != b"{":
+    if not file.read(TAIL_BYTES).lstrip().startswith(b"{"):
         return
     size = file.seek(0, os.SEEK_END)
     first = max(1, size - TAIL_BYTES)
