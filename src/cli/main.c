@@ -10,6 +10,7 @@
 #include <string.h>
 
 static const struct fp_verb verbs[] = {
+    { "view", fp_view_main, "open a trace in Perfetto's page" },
     { NULL, NULL, NULL },
 };
 

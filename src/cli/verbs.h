@@ -17,4 +17,6 @@ struct fp_verb {
     const char *summary;                // one line for `flagprof --help`
 };
 
+int fp_view_main(int argc, char **argv);
+
 #endif
