@@ -78,33 +78,42 @@ static bool read_buffers(struct replay *set, FILE *file) {
     return set->buffer_count > 0;
 }
 
-static bool read_texts(struct replay *set, FILE *file) {
-    char line[512];
-    while (fgets(line, sizeof(line), file) != NULL) {
-        size_t buffer = 0;
-        size_t offset = 0;
-        int text_at = 0;
-        if (sscanf(line, "%zu %zu %n", &buffer, &offset, &text_at) != 2 || buffer >= set->buffer_count) {
-            return false;
-        }
-        line[strcspn(line, "\n")] = '\0';
-        char **grown = realloc(set->texts, (set->text_count + 1) * sizeof(*grown));
-        if (grown == NULL) {
-            return false;
-        }
-        set->texts = grown;
-        char *text = strdup(line + text_at);
-        if (text == NULL) {
-            return false;
-        }
-        set->texts[set->text_count++] = text;
-        if (offset + sizeof(uint64_t) > set->buffers[buffer].valid_size) {
-            return false;
-        }
-        uint64_t address = (uintptr_t)text;
-        memcpy(set->buffers[buffer].bytes + offset, &address, sizeof(address));
+// One line: which buffer, where in it the pointer stands, the text that it led to.
+static bool read_text(struct replay *set, char *line) {
+    size_t buffer = 0;
+    size_t offset = 0;
+    int text_at = 0;
+    if (sscanf(line, "%zu %zu %n", &buffer, &offset, &text_at) != 2 || buffer >= set->buffer_count) {
+        return false;
     }
+    line[strcspn(line, "\n")] = '\0';
+    char **grown = realloc(set->texts, (set->text_count + 1) * sizeof(*grown));
+    if (grown == NULL) {
+        return false;
+    }
+    set->texts = grown;
+    char *text = strdup(line + text_at);
+    if (text == NULL) {
+        return false;
+    }
+    set->texts[set->text_count++] = text;
+    if (offset + sizeof(uint64_t) > set->buffers[buffer].valid_size) {
+        return false;
+    }
+    uint64_t address = (uintptr_t)text;
+    memcpy(set->buffers[buffer].bytes + offset, &address, sizeof(address));
     return true;
+}
+
+static bool read_texts(struct replay *set, FILE *file) {
+    char *line = NULL; // a mangled name of torch's has thousands of characters
+    size_t room = 0;
+    bool good = true;
+    while (good && getline(&line, &room, file) > 0) {
+        good = read_text(set, line);
+    }
+    free(line);
+    return good;
 }
 
 static bool read_part(struct replay *set, const char *name, const char *extension,

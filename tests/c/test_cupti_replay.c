@@ -8,9 +8,12 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <glob.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "recording/demangle.h"
 #include "replay.h"
 #include "tracers/cupti_abi.h"
 #include "tracers/cupti_decode.h"
@@ -372,6 +375,76 @@ static void nothing_is_lost_and_every_time_is_of_the_epoch(void **state) {
     forget(refused);
 }
 
+// A piece of device work as tests/hardware/capture_buffers.py writes what torch saw of it. To be freed.
+static char *line_of(const struct found *found, const struct fp_event *event) {
+    const char *name = name_of(found, event);
+    char *demangled = event->kind == FP_KIND_KERNEL ? fp_demangle(name) : NULL;
+    const char *shown = demangled != NULL ? demangled : name;
+    const struct fp_kernel *k = &event->u.kernel;
+    char *line = NULL;
+    int length = 0;
+    if (event->kind == FP_KIND_KERNEL) {
+        length =
+            asprintf(&line, "kernel %u %u %u %u %u %u %u %u %s\n", k->grid[0], k->grid[1], k->grid[2],
+                     k->block[0], k->block[1], k->block[2], k->registers_per_thread, k->shared_bytes, shown);
+    } else if (event->kind == FP_KIND_MEMCPY) {
+        length = asprintf(&line, "memcpy %llu %s\n", (unsigned long long)event->u.copy.bytes, shown);
+    } else {
+        length = asprintf(&line, "memset %llu %s\n", (unsigned long long)event->u.set.bytes, shown);
+    }
+    assert_true(length > 0);
+    free(demangled);
+    return line;
+}
+
+static int by_text(const void *left, const void *right) {
+    return strcmp(*(char *const *)left, *(char *const *)right);
+}
+
+static void judge_against_torch(const struct found *found, const char *expected_path) {
+    char *lines[MOST];
+    size_t count = 0;
+    for (size_t i = 0; i < found->event_count; i++) {
+        if (is_device_work(&found->events[i])) {
+            lines[count++] = line_of(found, &found->events[i]);
+        }
+    }
+    qsort(lines, count, sizeof(lines[0]), by_text);
+    FILE *file = fopen(expected_path, "r");
+    assert_non_null(file);
+    char *expected = NULL;
+    size_t room = 0;
+    for (size_t i = 0; i < count; i++) {
+        assert_true(getline(&expected, &room, file) > 0);
+        assert_string_equal(lines[i], expected);
+        free(lines[i]);
+    }
+    assert_true(getline(&expected, &room, file) < 0);
+    free(expected);
+    fclose(file);
+}
+
+static void what_torch_ran_decodes_to_what_torchs_own_profiler_saw(void **state) {
+    (void)state;
+    glob_t sets;
+    if (glob(FIXTURES "/buffers/cupti-h200/*.expected", 0, NULL, &sets) != 0) {
+        print_message("no buffers captured from torch (tests/hardware/capture_buffers.py makes them)\n");
+        skip();
+    }
+    for (size_t i = 0; i < sets.gl_pathc; i++) {
+        char *name = strdup(strrchr(sets.gl_pathv[i], '/') + 1);
+        assert_non_null(name);
+        name[strlen(name) - strlen(".expected")] = '\0';
+        struct found *found = decode(name, false);
+        judge_wholeness(found);
+        judge_against_torch(found, sets.gl_pathv[i]);
+        judge_device_work_has_its_call(found);
+        forget(found);
+        free(name);
+    }
+    globfree(&sets);
+}
+
 static void the_probe_finds_the_release_that_filled_the_buffers(void **state) {
     (void)state;
     for (const char *const *name = replay_sets; *name != NULL; name++) {
@@ -398,6 +471,7 @@ int main(void) {
         cmocka_unit_test(runtime_calls_have_their_names_in_order),
         cmocka_unit_test(driver_calls_are_shown_where_they_are_the_launch_and_not_cudarts_own),
         cmocka_unit_test(nothing_is_lost_and_every_time_is_of_the_epoch),
+        cmocka_unit_test(what_torch_ran_decodes_to_what_torchs_own_profiler_saw),
         cmocka_unit_test(the_probe_finds_the_release_that_filled_the_buffers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
