@@ -32,7 +32,8 @@ static const struct fp_verb *find_verb(const char *name) {
 }
 
 int main(int argc, char **argv) {
-    // A closed pipe and a size limit become write errors with a sentence, after which nothing half-written is left.
+    // A closed pipe and a size limit become write errors with a sentence, after which nothing half-written is
+    // left.
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
     if (argc < 2) {

@@ -36,8 +36,9 @@ struct fp_column {
 
 struct fp_report;
 
-// NULL when memory is out. Every call below is a no-op then, and after any failure; fp_report_write says so.
-struct fp_report *fp_report_new(void);
+// `schema` names the JSON's schema ("flagprof-cut-1", docs/schema) and is its first member. NULL when memory
+// is out. Every call below is a no-op then, and after any failure; fp_report_write says so.
+struct fp_report *fp_report_new(const char *schema);
 void fp_report_free(struct fp_report *report); // NULL is allowed
 
 // One value with a label: "events  1,234". Facts, tables and sentences print in the order of the calls.
