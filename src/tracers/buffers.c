@@ -153,7 +153,9 @@ uint8_t *fp_buffers_request(struct fp_buffers *buffers, size_t *bytes) {
         buffers->slots[slot].touched = true;
         atomic_store_explicit(&buffers->slots[slot].out, true, memory_order_relaxed);
         atomic_fetch_add_explicit(&buffers->outstanding, 1, memory_order_relaxed);
-        return bytes_of(buffers, slot);
+        uint8_t *given = bytes_of(buffers, slot);
+        memset(given, 0, sizeof(uint64_t)); // told by fp_buffers_filled from what the vendor writes
+        return given;
     }
     if (!buffers->setup.may_refuse) {
         // The one allocation on this path, where the alternative is the end of the program. It comes back as
@@ -251,6 +253,23 @@ uint64_t fp_buffers_take_dropped(struct fp_buffers *buffers, uint64_t counts[FP_
 
 uint32_t fp_buffers_outstanding(const struct fp_buffers *buffers) {
     return atomic_load_explicit(&buffers->outstanding, memory_order_acquire);
+}
+
+// Reads while the vendor may write: any word will do, and what it is decides only how long a stop waits.
+#if defined(__clang__) || defined(__GNUC__)
+__attribute__((no_sanitize("thread")))
+#endif
+static bool
+is_filled(const uint8_t *bytes) {
+    return *(const volatile uint64_t *)(const void *)bytes != 0;
+}
+
+uint32_t fp_buffers_filled(const struct fp_buffers *buffers) {
+    uint32_t filled = 0;
+    for (uint32_t slot = 0; slot < buffers->count + buffers->spares; slot++)
+        if (atomic_load_explicit(&buffers->slots[slot].out, memory_order_acquire))
+            filled += is_filled(bytes_of(buffers, slot));
+    return filled;
 }
 
 void fp_buffers_count(const struct fp_buffers *buffers, struct fp_buffers_counts *counts) {

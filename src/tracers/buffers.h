@@ -60,6 +60,9 @@ void fp_buffers_recycle(struct fp_buffers *buffers, const struct fp_buffer *buff
 uint64_t fp_buffers_take_dropped(struct fp_buffers *buffers, uint64_t counts[FP_KIND_COUNT + 1]);
 
 uint32_t fp_buffers_outstanding(const struct fp_buffers *buffers); // with the vendor now, spares included
+// Of these, how many hold something: their first word is no longer the 0 that it was when they were handed
+// out. A vendor that keeps an empty buffer for later use keeps nothing back.
+uint32_t fp_buffers_filled(const struct fp_buffers *buffers);
 void fp_buffers_count(const struct fp_buffers *buffers, struct fp_buffers_counts *counts);
 // Gives the pages of idle buffers back to the system, all but those of `keep`. Between sessions.
 void fp_buffers_trim(struct fp_buffers *buffers, uint32_t keep);

@@ -1,0 +1,638 @@
+// cupti.c - the tracer of NVIDIA GPUs, over CUPTI's activity interface of 11.8 to 13.5.
+//
+// In:  the contract's calls (device_tracer.h), CUPTI's buffer callbacks. Out: events in the sink, through
+// cupti_decode.c. Binding is cupti_open.c's business, memory that of buffers.c.
+//
+// CUPTI's callbacks are global to the process and carry no pointer of ours, so what they need is static. They
+// take no lock, allocate nothing and call nothing of CUPTI's, which may deadlock from there.
+//
+// Armed is only what runs between start and stop, and each start registers the callbacks anew: another
+// library that registers its own takes CUPTI's buffers over, silently [MEASURED].
+
+#include "tracers/cupti.h"
+
+#include "base/log.h"
+#include "tracers/buffers.h"
+#include "tracers/clock.h"
+#include "tracers/cupti_calls.h"
+#include "tracers/cupti_names.h"
+#include "tracers/cupti_open.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+// 2 MB hold about 7,500 launches (kernel, call and id: 280 bytes): 30 ms of a launch-bound program, decoded
+// in 3 ms. At most 64 are handed out, so 128 MB, as much as Kineto allows itself; untouched ones cost
+// nothing. Two stay warm from one recording to the next.
+enum { BUFFER_BYTES = 2 << 20, BUFFERS = 64, SPARE_BYTES = 64 << 10, SPARES = 16, BUFFERS_KEPT = 2 };
+
+// CUPTI's clock is the Unix epoch but for microseconds (4 seen) [MEASURED]; under WSL it is another one.
+enum { SAME_CLOCK_NS = 1000000 };
+
+enum { MAX_DEVICES = 128, FIRST_MAJOR_THAT_BEARS_REFUSAL = 13 };
+
+struct kind {
+    uint32_t number;
+    const char *name;
+    bool needed; // a recording without it is no recording
+};
+
+// External ids come first, so that no call is without its owner.
+static const struct kind armed_kinds[] = {
+    { FP_CUPTI_KIND_EXTERNAL_CORRELATION, "EXTERNAL_CORRELATION", true },
+    { FP_CUPTI_KIND_OVERHEAD, "OVERHEAD", false },
+    { FP_CUPTI_KIND_MEMCPY, "MEMCPY", true },
+    { FP_CUPTI_KIND_MEMCPY_PEER, "MEMCPY2", false },
+    { FP_CUPTI_KIND_MEMSET, "MEMSET", true },
+    { FP_CUPTI_KIND_CONCURRENT_KERNEL, "CONCURRENT_KERNEL", true },
+    { FP_CUPTI_KIND_RUNTIME, "RUNTIME", true },
+};
+
+enum { ARMED_KINDS = sizeof(armed_kinds) / sizeof(armed_kinds[0]) };
+
+static const char *const offered_kinds[] = {
+    "CONCURRENT_KERNEL",    "MEMCPY", "MEMCPY2", "MEMSET", "RUNTIME", "DRIVER", "OVERHEAD",
+    "EXTERNAL_CORRELATION", NULL
+};
+
+struct fp_tracer {
+    struct fp_cupti_library library;
+    struct fp_cuda_limits limits[MAX_DEVICES];
+    char version[96];
+    bool prepared;
+    // One session, from start to the drain after stop.
+    bool running, stopped;
+    bool armed[ARMED_KINDS], driver_kind, driver_calls;
+    uint32_t thread_id_type_before;
+    bool thread_id_type_set;
+    struct fp_buffers_counts counts_at_start;
+    struct fp_clock clock;
+    struct fp_cupti_decoder *decoder;
+    struct fp_sink_note {
+        char text[6][400];
+        size_t count;
+    } notes; // found outside of drain, told by the next one
+};
+
+static struct {
+    _Atomic(struct fp_buffers *) buffers;
+    _Atomic(struct fp_cupti_layout *) layout;
+    _Atomic(void (*)(void *)) wake;
+    _Atomic(void *) wake_owner;
+    atomic_uint inside;   // threads in a callback of ours
+    atomic_bool pushed;   // in this session
+    atomic_bool in_child; // a fork's child: CUPTI is not to be used there
+} shared;
+
+static void note(struct fp_tracer *tracer, const char *format, ...) FP_PRINTF(2, 3);
+
+static void note(struct fp_tracer *tracer, const char *format, ...) {
+    struct fp_sink_note *notes = &tracer->notes;
+    if (notes->count == sizeof(notes->text) / sizeof(notes->text[0]))
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(notes->text[notes->count++], sizeof(notes->text[0]), format, arguments);
+    va_end(arguments);
+}
+
+static uint32_t say(const struct fp_tracer *tracer, const char *what, uint32_t result) {
+    fp_log("cupti", "%s: %s", what, result == 0 ? "ok" : fp_cupti_result_text(&tracer->library, result));
+    return result;
+}
+
+// ---- CUPTI's callbacks
+
+static void on_requested(uint8_t **buffer, size_t *size, size_t *max_records) {
+    *max_records = 0; // as many as fit
+    *buffer = fp_buffers_request(atomic_load_explicit(&shared.buffers, memory_order_acquire), size);
+    fp_log("cupti", "buffer %p requested, %zu bytes", (void *)*buffer, *size);
+}
+
+static void on_completed(struct CUctx_st *context, uint32_t stream, uint8_t *buffer, size_t size,
+                         size_t valid) {
+    (void)context;
+    (void)stream;
+    (void)size;
+    atomic_fetch_add(&shared.inside, 1);
+    fp_log("cupti", "buffer %p completed, %zu bytes", (void *)buffer, valid);
+    if (fp_buffers_complete(atomic_load_explicit(&shared.buffers, memory_order_acquire), buffer, valid)) {
+        void (*wake)(void *) = atomic_load(&shared.wake);
+        if (wake)
+            wake(atomic_load(&shared.wake_owner));
+    }
+    atomic_fetch_sub(&shared.inside, 1);
+}
+
+static void count_spare(void *owner, const uint8_t *buffer, size_t valid,
+                        uint64_t counts[FP_KIND_COUNT + 1]) {
+    (void)owner;
+    const struct fp_cupti_layout *layout = atomic_load(&shared.layout);
+    if (layout)
+        fp_cupti_count_records(layout, buffer, valid, counts);
+}
+
+// On return no callback uses the session's wake any more.
+static void forget_wake(void) {
+    atomic_store(&shared.wake, NULL);
+    while (atomic_load(&shared.inside) != 0)
+        sched_yield();
+}
+
+// ---- Open and describe
+
+static void mark_child(void) {
+    atomic_store(&shared.in_child, true);
+}
+
+static void watch_forks(void) {
+    pthread_atfork(NULL, NULL, mark_child);
+}
+
+static int open_buffers(const struct fp_tracer *tracer, struct fp_error *err) {
+    if (atomic_load(&shared.buffers))
+        return 0;
+    const struct fp_cupti_library *library = &tracer->library;
+    struct fp_buffers_setup setup = {
+        .buffer_bytes = BUFFER_BYTES,
+        .count = BUFFERS,
+        .spare_bytes = SPARE_BYTES,
+        .spares = SPARES,
+        // Up to 12.8 a refusal is a SIGSEGV, from 12.9 on the records are dropped and counted [MEASURED].
+        .may_refuse = library->major >= FIRST_MAJOR_THAT_BEARS_REFUSAL || library->api_version >= 28,
+        .count_records = count_spare,
+    };
+    struct fp_buffers *buffers = NULL;
+    int result = fp_buffers_open(&setup, &buffers, err);
+    if (result == 0)
+        atomic_store_explicit(&shared.buffers, buffers, memory_order_release);
+    return result;
+}
+
+static int cupti_open(const struct fp_tracer_options *options, struct fp_tracer **result,
+                      struct fp_error *err) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    bool named =
+        options && options->size >= offsetof(struct fp_tracer_options, library) + sizeof(options->library);
+    if (atomic_load(&shared.in_child)) {
+        fp_error_set(err, "this process was forked after CUPTI was opened: neither can be used in it");
+        return -ENODEV;
+    }
+    struct fp_tracer *tracer = calloc(1, sizeof(*tracer));
+    if (!tracer) {
+        fp_error_set(err, "no memory for the CUPTI tracer");
+        return -ENOMEM;
+    }
+    int status = fp_cupti_library_open(&tracer->library, named ? options->library : NULL, err);
+    if (status != 0) {
+        free(tracer);
+        return status;
+    }
+    pthread_once(&once, watch_forks);
+    const struct fp_cupti_library *library = &tracer->library;
+    int count = library->driver.device_count < MAX_DEVICES ? library->driver.device_count : MAX_DEVICES;
+    for (int device = 0; device < count; device++)
+        fp_cuda_driver_limits(&library->driver, (uint32_t)device, &tracer->limits[device]);
+    snprintf(tracer->version, sizeof(tracer->version), "%s%s (API %u)", library->layout.release,
+             library->layout.newer ? " or newer" : "", library->api_version);
+    *result = tracer;
+    return 0;
+}
+
+static int cupti_describe(struct fp_tracer *tracer, struct fp_tracer_description *description) {
+    const struct fp_cupti_library *library = &tracer->library;
+    struct fp_tracer_description found = {
+        .library_path = library->path,
+        .version = tracer->version,
+        .simulated = library->simulated ? "FlagProf's simulated accelerator" : NULL,
+        .kinds = offered_kinds,
+        .runtime_kind = "cuda_runtime",
+        .driver_version = (uint64_t)library->driver.version,
+        .runtime_version = (uint64_t)fp_cuda_runtime_version(library->simulated ? library->handle : NULL),
+        .library_version = library->api_version,
+    };
+    found.size = description->size < sizeof(found) ? description->size : sizeof(found);
+    memcpy(description, &found, found.size);
+    return 0;
+}
+
+static int cupti_device_count(struct fp_tracer *tracer) {
+    return tracer->library.driver.device_count;
+}
+
+static int cupti_device(struct fp_tracer *tracer, uint32_t ordinal, struct fp_device *device) {
+    return fp_cuda_driver_device(&tracer->library.driver, ordinal, device);
+}
+
+// ---- Start
+
+static int register_callbacks(struct fp_tracer *tracer, struct fp_error *err) {
+    int result = open_buffers(tracer, err);
+    if (result != 0)
+        return result;
+    atomic_store(&shared.layout, &tracer->library.layout);
+    uint32_t status = say(tracer, "registering the buffer callbacks",
+                          tracer->library.call.register_callbacks(on_requested, on_completed));
+    if (status == FP_CUPTI_SUCCESS)
+        return 0;
+    fp_error_set(err, "CUPTI does not take our buffer callbacks: %s (%u)",
+                 fp_cupti_result_text(&tracer->library, status), status);
+    return status == FP_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS ? -EBUSY : -EIO;
+}
+
+// Calls of the driver: those that can be launches, and those that say where a graph is captured. Each by its
+// own switch where the release has it (12.5 on); else all of them, and the decoder sorts.
+static void arm_driver_calls(struct fp_tracer *tracer, bool all, bool on) {
+    const struct fp_cupti_functions *call = &tracer->library.call;
+    const unsigned wanted = FP_CUPTI_CALL_LAUNCH | FP_CUPTI_CALL_CAPTURE_BEGIN | FP_CUPTI_CALL_CAPTURE_END;
+    if (!on && tracer->driver_kind)
+        say(tracer, "disabling DRIVER", call->disable(FP_CUPTI_KIND_DRIVER));
+    size_t switched = 0;
+    bool each = call->enable_driver_call && (on ? !all : tracer->driver_calls);
+    for (uint32_t cbid = 1; each && cbid < FP_CUPTI_CBID_LIMIT; cbid++)
+        if (fp_cupti_call_sorts(FP_CUPTI_DOMAIN_DRIVER,
+                                fp_cupti_api_name_known(FP_CUPTI_DOMAIN_DRIVER, cbid)) &
+            wanted)
+            switched += call->enable_driver_call(cbid, on) == FP_CUPTI_SUCCESS;
+    tracer->driver_calls = on && switched > 0;
+    tracer->driver_kind = false;
+    if (on && switched == 0)
+        tracer->driver_kind =
+            say(tracer, "enabling DRIVER", call->enable(FP_CUPTI_KIND_DRIVER)) == FP_CUPTI_SUCCESS;
+    if (switched)
+        fp_log("cupti", "%zu driver calls switched %s", switched, on ? "on" : "off");
+}
+
+// What torch does not show costs least where it is never recorded: stop then takes 0.6 of torch's own time
+// [MEASURED].
+static void quiet_runtime_calls(struct fp_tracer *tracer) {
+    const struct fp_cupti_functions *call = &tracer->library.call;
+    size_t switched = 0;
+    for (uint32_t cbid = 1; call->enable_runtime_call && cbid < FP_CUPTI_CBID_LIMIT; cbid++)
+        if (fp_cupti_call_sorts(FP_CUPTI_DOMAIN_RUNTIME,
+                                fp_cupti_api_name_known(FP_CUPTI_DOMAIN_RUNTIME, cbid)) &
+            FP_CUPTI_CALL_QUIET)
+            switched += call->enable_runtime_call(cbid, 0) == FP_CUPTI_SUCCESS;
+    fp_log("cupti", "%zu runtime calls left out at the source", switched);
+}
+
+static void disarm(struct fp_tracer *tracer) {
+    const struct fp_cupti_functions *call = &tracer->library.call;
+    arm_driver_calls(tracer, false, false);
+    for (size_t i = ARMED_KINDS; i-- > 0;) {
+        char what[64];
+        snprintf(what, sizeof(what), "disabling %s", armed_kinds[i].name);
+        if (tracer->armed[i])
+            say(tracer, what, call->disable(armed_kinds[i].number));
+        tracer->armed[i] = false;
+    }
+    if (tracer->thread_id_type_set)
+        call->set_thread_id_type(tracer->thread_id_type_before);
+    tracer->thread_id_type_set = false;
+}
+
+static int arm(struct fp_tracer *tracer, bool all_calls, struct fp_error *err) {
+    const struct fp_cupti_functions *call = &tracer->library.call;
+    for (size_t i = 0; i < ARMED_KINDS; i++) {
+        char what[64];
+        snprintf(what, sizeof(what), "enabling %s", armed_kinds[i].name);
+        uint32_t status = say(tracer, what, call->enable(armed_kinds[i].number));
+        tracer->armed[i] = status == FP_CUPTI_SUCCESS;
+        if (tracer->armed[i])
+            continue;
+        if (armed_kinds[i].needed) {
+            fp_error_set(err, "CUPTI does not record %s: %s (%u)", armed_kinds[i].name,
+                         fp_cupti_result_text(&tracer->library, status), status);
+            return status == FP_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS ? -EBUSY : -EIO;
+        }
+        note(tracer, "CUPTI does not record %s here (%s)", armed_kinds[i].name,
+             fp_cupti_result_text(&tracer->library, status));
+    }
+    if (!all_calls)
+        quiet_runtime_calls(tracer);
+    arm_driver_calls(tracer, all_calls, true);
+    return 0;
+}
+
+// Host calls are to carry the operating system's thread id, as the rest of a trace does.
+static void set_thread_ids(struct fp_tracer *tracer) {
+    const struct fp_cupti_functions *call = &tracer->library.call;
+    tracer->thread_id_type_before = FP_CUPTI_THREAD_ID_DEFAULT;
+    if (call->get_thread_id_type)
+        call->get_thread_id_type(&tracer->thread_id_type_before);
+    tracer->thread_id_type_set = call->set_thread_id_type &&
+                                 say(tracer, "system thread ids",
+                                     call->set_thread_id_type(FP_CUPTI_THREAD_ID_SYSTEM)) == FP_CUPTI_SUCCESS;
+    if (!tracer->thread_id_type_set)
+        note(tracer, "this CUPTI cannot tell system thread ids: host calls stand on rows of their own");
+}
+
+static int read_clock(void *owner, uint64_t *vendor_ns) {
+    const struct fp_tracer *tracer = owner;
+    return tracer->library.call.get_timestamp(vendor_ns) == FP_CUPTI_SUCCESS ? 0 : -EIO;
+}
+
+static void begin_clock(struct fp_tracer *tracer) {
+    struct fp_clock_sample sample;
+    tracer->clock = (struct fp_clock){ .identity = true };
+    if (!tracer->library.call.get_timestamp || fp_clock_sample(read_clock, tracer, &sample) != 0)
+        return;
+    fp_clock_begin(&tracer->clock, sample, SAME_CLOCK_NS);
+    if (tracer->clock.identity)
+        return;
+    int64_t apart = sample.vendor_ns - sample.epoch_ns;
+    note(tracer, "CUPTI's clock is not the Unix epoch (%" PRId64 " ns apart): its times were mapped", apart);
+}
+
+static void follow_clock(struct fp_tracer *tracer) {
+    struct fp_clock_sample sample;
+    if (!tracer->clock.identity && fp_clock_sample(read_clock, tracer, &sample) == 0)
+        fp_clock_finish(&tracer->clock, sample);
+}
+
+// What an earlier session left completed is of no use to this one.
+static void discard_leftovers(struct fp_tracer *tracer) {
+    struct fp_buffers *buffers = atomic_load(&shared.buffers);
+    struct fp_buffer buffer;
+    uint64_t dropped[FP_KIND_COUNT + 1] = { 0 };
+    size_t count = 0, vendors_count = 0;
+    for (; fp_buffers_take(buffers, &buffer); count++)
+        fp_buffers_recycle(buffers, &buffer);
+    fp_buffers_take_dropped(buffers, dropped);
+    if (tracer->library.call.get_dropped)
+        tracer->library.call.get_dropped(NULL, 0, &vendors_count); // asking sets it back to 0
+    if (count || vendors_count)
+        fp_log("cupti", "%zu buffers and %zu dropped records of before are discarded", count, vendors_count);
+}
+
+static const char *call_name(void *owner, uint32_t domain, uint32_t cbid) {
+    const struct fp_tracer *tracer = owner;
+    const char *name = NULL;
+    if (!tracer->library.call.get_callback_name ||
+        tracer->library.call.get_callback_name(domain, cbid, &name) != FP_CUPTI_SUCCESS)
+        return NULL;
+    return name;
+}
+
+static void end_session(struct fp_tracer *tracer) {
+    fp_cupti_decoder_free(tracer->decoder);
+    tracer->decoder = NULL;
+    tracer->running = tracer->stopped = false;
+    tracer->notes.count = 0;
+    fp_buffers_trim(atomic_load(&shared.buffers), BUFFERS_KEPT);
+}
+
+static int cupti_start(struct fp_tracer *tracer, const struct fp_session_options *options,
+                       struct fp_error *err) {
+    if (atomic_load(&shared.in_child)) {
+        fp_error_set(err, "CUPTI cannot be used in a process forked from one that used it");
+        return -ECHILD;
+    }
+    if (tracer->running) {
+        fp_error_set(err, "a CUPTI session runs already: stop and drain it first");
+        return -EBUSY;
+    }
+    int result = fp_cupti_library_check_runtime(&tracer->library, err);
+    if (result == 0)
+        result = register_callbacks(tracer, err);
+    if (result != 0)
+        return result;
+    discard_leftovers(tracer);
+    tracer->notes.count = 0;
+    set_thread_ids(tracer);
+    begin_clock(tracer);
+    struct fp_cupti_decoder_options decoding = {
+        .layout = &tracer->library.layout,
+        .next = tracer->library.call.get_next_record,
+        .call_name = call_name,
+        .owner = tracer,
+        .clock = &tracer->clock,
+        .limits = tracer->limits,
+        .device_count =
+            (uint32_t)(tracer->library.driver.device_count < MAX_DEVICES ? tracer->library.driver.device_count
+                                                                         : MAX_DEVICES),
+        .all_calls = options->all_calls,
+    };
+    tracer->decoder = fp_cupti_decoder_new(&decoding);
+    if (!tracer->decoder) {
+        fp_error_set(err, "no memory to decode CUPTI's records");
+        disarm(tracer);
+        return -ENOMEM;
+    }
+    atomic_store(&shared.pushed, false);
+    atomic_store(&shared.wake_owner, options->wake_owner);
+    atomic_store(&shared.wake, options->wake);
+    fp_buffers_count(atomic_load(&shared.buffers), &tracer->counts_at_start);
+    tracer->running = true;
+    result = arm(tracer, options->all_calls, err);
+    if (result != 0) {
+        disarm(tracer);
+        forget_wake();
+        end_session(tracer);
+    }
+    return result;
+}
+
+// ---- Stop
+
+static int64_t monotonic_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+// Buffers with records in them that CUPTI still holds; one that it holds empty is nobody's loss.
+static uint32_t wait_for_buffers(uint64_t timeout_ns) {
+    struct fp_buffers *buffers = atomic_load(&shared.buffers);
+    int64_t until = monotonic_ns() + (int64_t)(timeout_ns < INT64_MAX / 2 ? timeout_ns : INT64_MAX / 2);
+    uint32_t left;
+    while ((left = fp_buffers_filled(buffers)) != 0 && monotonic_ns() < until)
+        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+    return left;
+}
+
+// A session in which ids were pushed and no buffer was asked for has recorded nothing. Why, CUPTI does not
+// say.
+static void judge_silence(struct fp_tracer *tracer) {
+    struct fp_buffers_counts counts;
+    fp_buffers_count(atomic_load(&shared.buffers), &counts);
+    bool asked = counts.requested != tracer->counts_at_start.requested ||
+                 counts.completed != tracer->counts_at_start.completed;
+    if (asked || !atomic_load(&shared.pushed) || fp_cuda_driver_has_context(&tracer->library.driver) == 0)
+        return;
+    if (tracer->prepared)
+        note(tracer,
+             "CUPTI asked for no buffer while operators ran. If they used the device, another library has "
+             "registered its own buffer callbacks and took the records");
+    else
+        note(tracer, "CUPTI asked for no buffer while operators ran. If they used the device, this driver "
+                     "delivers nothing "
+                     "once a context exists (cure: call flagprof.prepare() before the first CUDA call), or "
+                     "another library "
+                     "has registered its own buffer callbacks and took the records");
+}
+
+static int cupti_stop(struct fp_tracer *tracer, uint64_t timeout_ns, struct fp_error *err) {
+    if (!tracer->running || tracer->stopped) {
+        fp_error_set(err, "no CUPTI session runs");
+        return -EINVAL;
+    }
+    tracer->stopped = true;
+    if (atomic_load(&shared.in_child))
+        return -ECHILD;
+    // Flushed first, since a kind that is switched off may forget what it has not written; and again, since
+    // calls of other threads went on meanwhile.
+    uint32_t status = say(tracer, "flush", tracer->library.call.flush_all(FP_CUPTI_FLUSH_FORCED));
+    disarm(tracer);
+    uint32_t again = say(tracer, "last flush", tracer->library.call.flush_all(FP_CUPTI_FLUSH_FORCED));
+    uint32_t left = wait_for_buffers(timeout_ns);
+    forget_wake();
+    judge_silence(tracer);
+    struct fp_buffers_counts counts;
+    fp_buffers_count(atomic_load(&shared.buffers), &counts);
+    fp_log("cupti",
+           "stopped: %" PRIu64 " buffers requested, %" PRIu64 " completed, %" PRIu64 " spares, %" PRIu64
+           " refused, %u still out, %u of them with records",
+           counts.requested - tracer->counts_at_start.requested,
+           counts.completed - tracer->counts_at_start.completed,
+           counts.spares_given - tracer->counts_at_start.spares_given,
+           counts.refused - tracer->counts_at_start.refused,
+           fp_buffers_outstanding(atomic_load(&shared.buffers)), left);
+    if (left) {
+        note(tracer,
+             "%u buffers with records did not come back from CUPTI: another library may have registered its "
+             "own "
+             "callbacks, and took them",
+             left);
+        fp_error_set(err, "CUPTI still holds %u buffers with records", left);
+        return -ETIMEDOUT;
+    }
+    if (status != FP_CUPTI_SUCCESS || again != FP_CUPTI_SUCCESS) {
+        status = status ? status : again;
+        fp_error_set(err, "CUPTI's flush answered %u (%s)", status,
+                     fp_cupti_result_text(&tracer->library, status));
+        return -EIO;
+    }
+    return 0;
+}
+
+// ---- Drain
+
+static void drain_dropped(struct fp_tracer *tracer, const struct fp_sink *sink) {
+    uint64_t spare[FP_KIND_COUNT + 1] = { 0 };
+    size_t dropped = 0;
+    uint64_t sum = fp_buffers_take_dropped(atomic_load(&shared.buffers), spare);
+    for (int kind = 0; kind <= FP_KIND_COUNT; kind++)
+        if (spare[kind])
+            sink->lose(sink->owner, (enum fp_kind)kind, FP_LOSS_DROPPED, spare[kind]);
+    if (tracer->library.call.get_dropped &&
+        tracer->library.call.get_dropped(NULL, 0, &dropped) == FP_CUPTI_SUCCESS && dropped)
+        sink->lose(sink->owner, FP_KIND_COUNT, FP_LOSS_DROPPED, dropped); // of what kind CUPTI does not tell
+    if (sum || dropped)
+        fp_log("cupti", "dropped: %" PRIu64 " records with spares, %zu by CUPTI's count", sum, dropped);
+}
+
+static int cupti_drain(struct fp_tracer *tracer, const struct fp_sink *sink) {
+    if (!tracer->decoder)
+        return 0;
+    if (atomic_load(&shared.in_child))
+        return -ECHILD;
+    struct fp_buffers *buffers = atomic_load(&shared.buffers);
+    struct fp_buffer buffer;
+    size_t count = 0;
+    follow_clock(tracer);
+    for (; fp_buffers_take(buffers, &buffer); count++) {
+        fp_cupti_decode(tracer->decoder, sink, buffer.bytes, buffer.valid);
+        fp_buffers_recycle(buffers, &buffer);
+    }
+    drain_dropped(tracer, sink);
+    if (tracer->stopped)
+        fp_cupti_decode_end(tracer->decoder, sink);
+    for (size_t i = 0; i < tracer->notes.count; i++)
+        sink->note(sink->owner, tracer->notes.text[i]);
+    tracer->notes.count = 0;
+    fp_log("cupti", "drained %zu buffers%s", count, tracer->stopped ? " after stop" : "");
+    if (tracer->stopped)
+        end_session(tracer);
+    return 0;
+}
+
+// ---- Push, pop and the rest
+
+static const uint32_t external_kinds[FP_ID_KIND_COUNT] = {
+    [FP_ID_OPERATOR] = FP_CUPTI_EXTERNAL_CUSTOM0,
+    [FP_ID_RANGE] = FP_CUPTI_EXTERNAL_CUSTOM1,
+};
+
+static int cupti_push(struct fp_tracer *tracer, enum fp_id_kind kind, uint64_t framework_id) {
+    if (atomic_load_explicit(&shared.in_child, memory_order_relaxed))
+        return 0;
+    if (!tracer->library.call.push_external_id)
+        return -ENOSYS;
+    if (!atomic_load_explicit(&shared.pushed, memory_order_relaxed))
+        atomic_store_explicit(&shared.pushed, true, memory_order_relaxed);
+    return tracer->library.call.push_external_id(external_kinds[kind], framework_id) == FP_CUPTI_SUCCESS
+               ? 0
+               : -EIO;
+}
+
+static int cupti_pop(struct fp_tracer *tracer, enum fp_id_kind kind, uint64_t *last) {
+    uint64_t popped = 0; // always a real address: one vendor of this family needs it
+    if (atomic_load_explicit(&shared.in_child, memory_order_relaxed))
+        return 0;
+    if (!tracer->library.call.pop_external_id)
+        return -ENOSYS;
+    uint32_t result = tracer->library.call.pop_external_id(external_kinds[kind], &popped);
+    if (last)
+        *last = popped;
+    return result == FP_CUPTI_SUCCESS ? 0 : -EIO;
+}
+
+static int cupti_synchronize(struct fp_tracer *tracer, struct fp_error *err) {
+    if (atomic_load(&shared.in_child))
+        return 0;
+    return fp_cuda_driver_synchronize(&tracer->library.driver, err);
+}
+
+static int cupti_prepare(struct fp_tracer *tracer, struct fp_error *err) {
+    if (atomic_load(&shared.in_child))
+        return 0;
+    int result = register_callbacks(tracer, err);
+    tracer->prepared = result == 0;
+    return result;
+}
+
+static void cupti_close(struct fp_tracer *tracer) {
+    if (!tracer)
+        return;
+    if (tracer->running && !tracer->stopped)
+        cupti_stop(tracer, 0, NULL);
+    fp_cupti_decoder_free(tracer->decoder);
+    // CUPTI keeps our callbacks, so what they use stays; the layout alone was this tracer's.
+    atomic_store(&shared.layout, NULL);
+    free(tracer);
+}
+
+const struct fp_tracer_ops fp_cupti_ops = {
+    .size = sizeof(fp_cupti_ops),
+    .name = "cupti",
+    .open = cupti_open,
+    .close = cupti_close,
+    .describe = cupti_describe,
+    .device_count = cupti_device_count,
+    .device = cupti_device,
+    .start = cupti_start,
+    .stop = cupti_stop,
+    .drain = cupti_drain,
+    .push = cupti_push,
+    .pop = cupti_pop,
+    .synchronize = cupti_synchronize,
+    .prepare = cupti_prepare,
+};

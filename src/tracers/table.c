@@ -1,0 +1,15 @@
+// table.c - the table accelerator -> tracer. A new tracer is a row here and a file beside it.
+//
+// A build for one accelerator (-DFLAGOS_ACCELERATOR=cuda) defines FP_ONLY and FP_ONLY_<ITS NAME>, and its row
+// is then the only one.
+
+#include "tracers/table.h"
+
+#include "tracers/cupti.h"
+
+const struct fp_accelerator_row fp_accelerator_rows[] = {
+#if !defined(FP_ONLY) || defined(FP_ONLY_CUDA)
+    { "cuda", &fp_cupti_ops, "cuptiActivityEnable" },
+#endif
+    { NULL, NULL, NULL },
+};
