@@ -1,0 +1,142 @@
+// test_tracer_parts.c - what tracers share besides buffers and clock: the ring, the id stack, the id map.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include "tracers/id_map.h"
+#include "tracers/id_stack.h"
+#include "tracers/ring.h"
+
+enum { WRITERS = 4, ENTRIES = 20000 };
+
+struct entry {
+    uint32_t writer, number;
+    uint64_t check;
+};
+
+static void a_full_ring_refuses_and_counts_instead_of_waiting(void **state) {
+    (void)state;
+    struct fp_ring *ring = fp_ring_new(4, sizeof(int));
+    for (int at = 0; at < 6; at++)
+        assert_int_equal(fp_ring_put(ring, &at), at < 4);
+    assert_int_equal(fp_ring_take_refused(ring), 2);
+    assert_int_equal(fp_ring_take_refused(ring), 0);
+    int entry, expected = 0;
+    while (fp_ring_take(ring, &entry))
+        assert_int_equal(entry, expected++);
+    assert_int_equal(expected, 4);
+    assert_true(fp_ring_put(ring, &expected));
+    fp_ring_free(ring);
+}
+
+struct writer {
+    struct fp_ring *ring;
+    uint32_t number;
+};
+
+static void *write_entries(void *owner) {
+    const struct writer *writer = owner;
+    for (uint32_t at = 0; at < ENTRIES; at++) {
+        struct entry entry = { writer->number, at, (uint64_t)writer->number << 32 | at };
+        while (!fp_ring_put(writer->ring, &entry))
+            sched_yield();
+    }
+    return NULL;
+}
+
+static void many_writers_lose_and_tear_nothing_and_each_stays_in_order(void **state) {
+    (void)state;
+    struct fp_ring *ring = fp_ring_new(256, sizeof(struct entry));
+    pthread_t threads[WRITERS];
+    struct writer writers[WRITERS];
+    for (uint32_t at = 0; at < WRITERS; at++) {
+        writers[at] = (struct writer){ ring, at };
+        assert_int_equal(pthread_create(&threads[at], NULL, write_entries, &writers[at]), 0);
+    }
+    uint32_t next[WRITERS] = { 0 };
+    for (uint32_t taken = 0; taken < WRITERS * ENTRIES;) {
+        struct entry entry;
+        if (!fp_ring_take(ring, &entry)) {
+            sched_yield();
+            continue;
+        }
+        assert_int_equal(entry.number, next[entry.writer]);
+        assert_int_equal(entry.check, (uint64_t)entry.writer << 32 | entry.number);
+        next[entry.writer]++;
+        taken++;
+    }
+    for (uint32_t at = 0; at < WRITERS; at++)
+        pthread_join(threads[at], NULL);
+    fp_ring_free(ring);
+}
+
+static void ids_are_a_stack_of_the_thread_and_zero_is_one_of_them(void **state) {
+    (void)state;
+    assert_false(fp_id_stack_top(FP_ID_OPERATOR).present);
+    fp_id_stack_push(FP_ID_OPERATOR, 7);
+    fp_id_stack_push(FP_ID_OPERATOR, 0);
+    assert_true(fp_id_stack_top(FP_ID_OPERATOR).present);
+    assert_int_equal(fp_id_stack_top(FP_ID_OPERATOR).value, 0);
+    assert_false(fp_id_stack_top(FP_ID_RANGE).present);
+    uint64_t last = 99;
+    assert_int_equal(fp_id_stack_pop(FP_ID_OPERATOR, &last), 0);
+    assert_int_equal(last, 0);
+    assert_int_equal(fp_id_stack_pop(FP_ID_OPERATOR, NULL), 0);
+    assert_int_equal(fp_id_stack_pop(FP_ID_OPERATOR, NULL), -ENOENT);
+}
+
+static void a_stack_too_deep_says_so_and_keeps_what_it_has(void **state) {
+    (void)state;
+    for (uint64_t at = 0; at < FP_ID_STACK_DEPTH; at++)
+        assert_int_equal(fp_id_stack_push(FP_ID_RANGE, at), 0);
+    assert_int_equal(fp_id_stack_push(FP_ID_RANGE, 1), -ENOSPC);
+    assert_int_equal(fp_id_stack_top(FP_ID_RANGE).value, FP_ID_STACK_DEPTH - 1);
+    while (fp_id_stack_pop(FP_ID_RANGE, NULL) == 0)
+        ;
+}
+
+static void wide_ids_never_share_a_narrow_one_and_none_becomes_zero(void **state) {
+    (void)state;
+    struct fp_id_map *map = fp_id_map_new();
+    assert_int_equal(fp_id_map_get(map, 0).value, 0);
+    assert_int_equal(fp_id_map_get(map, 77).value, 77);
+    uint32_t wide = fp_id_map_get(map, UINT64_C(0x100000000) + 77).value;
+    assert_true(wide != 77 && wide != 0);
+    assert_true(fp_id_map_get(map, UINT64_C(0x100000000)).value != 0);
+    assert_int_equal(fp_id_map_get(map, UINT64_C(0x100000000) + 77).value, wide);
+    fp_id_map_free(map);
+}
+
+static void ids_keep_their_answers_while_the_map_grows(void **state) {
+    (void)state;
+    struct fp_id_map *map = fp_id_map_new();
+    static uint32_t answers[30000];
+    for (uint64_t at = 0; at < 30000; at++)
+        answers[at] = fp_id_map_get(map, (at << 32) + 1 + at % 3).value;
+    for (uint64_t at = 0; at < 30000; at++)
+        assert_int_equal(fp_id_map_get(map, (at << 32) + 1 + at % 3).value, answers[at]);
+    struct fp_id_map *seen = fp_id_map_new(); // a narrow id given twice would get another number here
+    for (uint64_t at = 0; at < 30000; at++)
+        assert_int_equal(fp_id_map_get(seen, answers[at] + (at + 1) * UINT64_C(0x100000000)).value,
+                         answers[at]);
+    fp_id_map_free(seen);
+    fp_id_map_free(map);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_full_ring_refuses_and_counts_instead_of_waiting),
+        cmocka_unit_test(many_writers_lose_and_tear_nothing_and_each_stays_in_order),
+        cmocka_unit_test(ids_are_a_stack_of_the_thread_and_zero_is_one_of_them),
+        cmocka_unit_test(a_stack_too_deep_says_so_and_keeps_what_it_has),
+        cmocka_unit_test(wide_ids_never_share_a_narrow_one_and_none_becomes_zero),
+        cmocka_unit_test(ids_keep_their_answers_while_the_map_grows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
