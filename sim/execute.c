@@ -163,9 +163,10 @@ static int launch(struct flagsim_stream *stream, flagsim_kernel_fn fn, const voi
     call_begin(&call, FLAGSIM_API_LAUNCH);
     call_stream(&call, stream);
     call.view.kernel = kernel;
+    call.view.low_level |= (kernel->flags & FLAGSIM_LAUNCH_LOW_LEVEL) != 0;
     call.view.kernel_handle = (const void *)(uintptr_t)fn;
     call_enter(&call);
-    flagsim_truth_add(FLAGSIM_COUNT_low_level_launches, (kernel->flags & FLAGSIM_LAUNCH_LOW_LEVEL) != 0);
+    flagsim_truth_add(FLAGSIM_COUNT_low_level_launches, call.view.low_level);
     return call_end(&call, stream_put(stream, work, &call, NULL));
 }
 

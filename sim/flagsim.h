@@ -142,6 +142,8 @@ enum {
     // libraries do
     // with some of their kernels (48 of 801 in a training step on an H200).
     FLAGSIM_LAUNCH_LOW_LEVEL = 1u << 0,
+    // Launched through the runtime's call with attributes (cudaLaunchKernelExC and its kin).
+    FLAGSIM_LAUNCH_EXTENDED = 1u << 1,
 };
 
 // What is known of a kernel before it runs. `name` is the mangled name and must stay valid for the process's
@@ -155,6 +157,10 @@ typedef struct flagsim_kernel_info {
     uint32_t flags;           // FLAGSIM_LAUNCH_*
     uint32_t min_duration_ns; // the stream stays busy at least so long; 0: as long as the function takes
 } flagsim_kernel_info;
+
+// From here on (until false) calls of this thread count as made through the lower interface. For the lower
+// interface's own entry points in a facade; a single kernel launch can say it by its flag.
+FLAGSIM_EXPORT void flagsim_set_low_level(bool low_level);
 
 typedef void (*flagsim_kernel_fn)(void *arg);
 
@@ -271,6 +277,7 @@ typedef struct flagsim_api_call {
     int src_device, dst_device;
     flagsim_graph_exec *graph;
     bool captured;     // the call only described work: nothing of it runs by itself
+    bool low_level;    // made through the vendor's lower interface, with no runtime call around it
     uint64_t *scratch; // one word of the observer's own, 0 at enter, kept until exit
 } flagsim_api_call;
 
@@ -381,8 +388,9 @@ typedef enum flagsim_fate {
     FLAGSIM_FATE_NAME_NULL,
     FLAGSIM_FATE_NAME_LONG,
     FLAGSIM_FATE_REORDERED,
-    FLAGSIM_FATE_LATE,    // in a later buffer than what it belongs to
-    FLAGSIM_FATE_FOREIGN, // an extra record of a kind that no tool knows
+    FLAGSIM_FATE_LATE,        // in a later buffer than what it belongs to
+    FLAGSIM_FATE_FOREIGN,     // an extra record of a kind that no tool knows
+    FLAGSIM_FATE_UNREACHABLE, // delivered behind a broken record, where no iterator comes
     FLAGSIM_FATE_COUNT
 } flagsim_fate;
 
@@ -419,7 +427,8 @@ typedef enum flagsim_record {
     X(pops)                                                                                                  \
     X(failed_pushes)                                                                                         \
     X(failed_pops)                                                                                           \
-    X(facade_calls) /* of any vendor profiling function */
+    X(facade_calls)      /* of any vendor profiling function */                                              \
+    X(calls_before_init) /* of these, made before the driver was initialised and reported a device */
 
 typedef struct flagsim_truth {
     size_t size; // in: as the caller knows it

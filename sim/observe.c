@@ -102,10 +102,17 @@ uint32_t flagsim_next_correlation(void) {
            (uint32_t)(n % ((CORRELATION_LAST - CORRELATION_FIRST) / CORRELATION_STEP)) * CORRELATION_STEP;
 }
 
+static __thread bool low_level;
+
+void flagsim_set_low_level(bool on) {
+    low_level = on;
+}
+
 void call_begin(struct call *call, flagsim_api api) {
     memset(call, 0, sizeof *call);
     call->view.size = sizeof call->view;
     call->view.api = api;
+    call->view.low_level = low_level;
     call->view.correlation = flagsim_next_correlation();
     truth_api(api);
 }

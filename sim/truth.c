@@ -16,8 +16,8 @@ static struct {
 } kept;
 
 static const char *const fate_names[FLAGSIM_FATE_COUNT] = {
-    "delivered", "dropped",   "lost",      "no_timing", "end_before_start",
-    "name_null", "name_long", "reordered", "late",      "foreign",
+    "delivered", "dropped",   "lost", "no_timing", "end_before_start", "name_null",
+    "name_long", "reordered", "late", "foreign",   "unreachable",
 };
 static const char *const record_names[FLAGSIM_RECORD_COUNT] = {
     "kernel", "copy", "set", "runtime", "driver", "external", "sync", "overhead", "memory", "other",

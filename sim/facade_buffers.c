@@ -1,0 +1,423 @@
+// facade_buffers.c - the buffer protocol of the vendors' profiling libraries.
+//
+// In:  records, from any thread. Out: the tool's buffers, filled and handed back: a full one by a thread of
+// this
+//      library, all of them by a flush on the caller's thread. The tool is asked for a buffer when a record
+//      must be written and none is there; the callbacks run with no lock held, since a tool takes its own in
+//      them.
+//
+// Each buffer keeps a tally of what is in it, and the truth is told when it is handed over, not before: what
+// stays behind in a buffer was not delivered.
+#include "facade_state.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+struct buffer {
+    struct buffer *next;
+    fc_tool tool; // that gave it
+    bool of_thief;
+    uint8_t *bytes;
+    size_t size, usable, valid, records, max_records;
+    bool broken; // an iterator gets no further
+    uint32_t tally[FLAGSIM_FATE_COUNT][FLAGSIM_RECORD_COUNT];
+};
+
+struct record {
+    struct record *next;
+    flagsim_record family;
+    uint32_t flaws;
+    size_t size;
+    uint8_t bytes[FC_RECORD_BYTES_MAX];
+};
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    fc_tool tool;
+    bool registered, registered_before, deaf;
+    uint64_t asked_since_registration;
+    bool requesting;
+    unsigned delivering;
+    struct buffer *current;
+    struct buffer *full, **full_tail;
+    struct record *swapped;           // out_of_order: waits for the next one
+    struct record *held, **held_tail; // late_correlation: waits for the next buffer
+    uint64_t written;
+    bool worker_runs, worker_asked;
+    uint32_t period_ms;
+    _Atomic uint64_t dropped;
+} state = { .lock = PTHREAD_MUTEX_INITIALIZER, .full_tail = &state.full, .held_tail = &state.held };
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void init_once(void) {
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&state.changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+static void lock_state(void) {
+    pthread_once(&once, init_once);
+    pthread_mutex_lock(&state.lock);
+}
+
+void fc_count_dropped(flagsim_record family) {
+    atomic_fetch_add(&state.dropped, 1);
+    flagsim_truth_record(FLAGSIM_FATE_DROPPED, family, 1);
+}
+
+uint64_t fc_take_dropped(void) {
+    return atomic_exchange(&state.dropped, 0);
+}
+
+// ---- a stranger who takes the callbacks over
+
+static void thief_request(uint8_t **buffer, size_t *size, size_t *max_records) {
+    *size = 65536;
+    *buffer = aligned_alloc(64, *size);
+    *max_records = 0;
+}
+
+static void let_the_thief_in(void) {
+    if (flagsim_fault_on(FLAGSIM_FAULT_replaced_callbacks) &&
+        state.asked_since_registration >= flagsim_fault_value(FLAGSIM_FAULT_replaced_callbacks))
+        state.tool = (fc_tool){ .request = thief_request };
+}
+
+// ---- handing over
+
+static void tell_truth(const struct buffer *buffer) {
+    for (int fate = 0; fate < FLAGSIM_FATE_COUNT; fate++)
+        for (int family = 0; family < FLAGSIM_RECORD_COUNT; family++)
+            if (buffer->tally[fate][family] && (!buffer->of_thief || fate == FLAGSIM_FATE_DELIVERED))
+                flagsim_truth_record(buffer->of_thief ? FLAGSIM_FATE_LOST : (flagsim_fate)fate,
+                                     (flagsim_record)family, buffer->tally[fate][family]);
+}
+
+// Called and returns with the lock held; the callback runs without it.
+static void hand_over(struct buffer *buffer) {
+    state.delivering++;
+    pthread_mutex_unlock(&state.lock);
+    tell_truth(buffer);
+    if (buffer->of_thief) {
+        free(buffer->bytes);
+    } else {
+        flagsim_truth_add(FLAGSIM_COUNT_buffers_completed, 1);
+        fc_self.deliver(&buffer->tool, buffer->bytes, buffer->size, buffer->valid);
+    }
+    free(buffer);
+    pthread_mutex_lock(&state.lock);
+    state.delivering--;
+    pthread_cond_broadcast(&state.changed);
+}
+
+static struct buffer *take_full(bool last_first) {
+    struct buffer **link = &state.full;
+    while (last_first && *link && (*link)->next)
+        link = &(*link)->next;
+    struct buffer *buffer = *link;
+    if (buffer && !(*link = buffer->next))
+        state.full_tail = link;
+    return buffer;
+}
+
+static void retire_current(void) {
+    struct buffer *buffer = state.current;
+    if (!buffer)
+        return;
+    state.current = NULL;
+    *state.full_tail = buffer;
+    state.full_tail = &buffer->next;
+}
+
+static void *worker(void *arg) {
+    (void)arg;
+    prctl(PR_SET_NAME, "facade-buffers");
+    pthread_mutex_lock(&state.lock);
+    for (;;) {
+        bool keep_back = flagsim_fault_on(FLAGSIM_FAULT_late_buffers) && !state.worker_asked;
+        if (state.full && !keep_back) {
+            hand_over(take_full(state.worker_asked && flagsim_fault_on(FLAGSIM_FAULT_late_buffers)));
+            continue;
+        }
+        if (!state.period_ms) {
+            pthread_cond_wait(&state.changed, &state.lock);
+            continue;
+        }
+        struct timespec until;
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_sec += state.period_ms / 1000;
+        until.tv_nsec += (long)(state.period_ms % 1000) * 1000000;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        if (pthread_cond_timedwait(&state.changed, &state.lock, &until) == ETIMEDOUT && !state.requesting)
+            retire_current();
+    }
+    return NULL;
+}
+
+static void worker_start(void) {
+    if (state.worker_runs)
+        return;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_t thread;
+    state.worker_runs = !pthread_create(&thread, NULL, worker, NULL);
+    if (state.worker_runs)
+        pthread_detach(thread);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+// ---- putting records into the current buffer
+
+static void put(struct buffer *buffer, flagsim_record family, const void *bytes, size_t size,
+                uint32_t flaws) {
+    memcpy(buffer->bytes + buffer->valid, bytes, size);
+    buffer->valid += size;
+    buffer->records++;
+    if (buffer->broken) {
+        buffer->tally[FLAGSIM_FATE_UNREACHABLE][family]++;
+        return;
+    }
+    if (!(flaws & 1u << FLAGSIM_FATE_FOREIGN))
+        buffer->tally[FLAGSIM_FATE_DELIVERED][family]++;
+    for (int fate = 0; fate < FLAGSIM_FATE_COUNT; fate++)
+        if (flaws & 1u << fate)
+            buffer->tally[fate][family]++;
+}
+
+static bool has_room(const struct buffer *buffer, size_t size) {
+    return buffer->valid + size <= buffer->usable &&
+           (!buffer->max_records || buffer->records < buffer->max_records);
+}
+
+// Overhead never asks for a buffer by itself, or asking would never end.
+static void put_overhead(bool flush, uint64_t start_ns, uint64_t end_ns) {
+    uint8_t bytes[FC_RECORD_BYTES_MAX] = { 0 };
+    size_t size = fc_self.overhead ? fc_self.overhead(bytes, flush, start_ns, end_ns) : 0;
+    if (size && state.current && has_room(state.current, size))
+        put(state.current, FLAGSIM_RECORD_OVERHEAD, bytes, size, 0);
+}
+
+// ---- asking for a buffer
+
+// Asks the tool, without the lock. True where a buffer is current afterwards.
+static bool request_buffer(void) {
+    let_the_thief_in();
+    fc_tool tool = state.tool;
+    bool of_thief = tool.request == thief_request;
+    state.requesting = true;
+    state.asked_since_registration++;
+    pthread_mutex_unlock(&state.lock);
+    struct buffer *buffer = calloc(1, sizeof *buffer);
+    uint8_t *bytes = NULL;
+    size_t size = 0, max_records = 0;
+    uint64_t start_ns = flagsim_now_ns();
+    tool.request(&bytes, &size, &max_records);
+    uint64_t end_ns = flagsim_now_ns();
+    if (!of_thief)
+        flagsim_truth_add(FLAGSIM_COUNT_buffers_requested, 1);
+    bool refused = !bytes || !size;
+    if (refused) {
+        flagsim_truth_add(FLAGSIM_COUNT_buffers_refused, 1);
+        if (fc_self.crash_on_refused_buffer || flagsim_fault_on(FLAGSIM_FAULT_refused_crash_before_12_9))
+            raise(SIGSEGV);
+    }
+    pthread_mutex_lock(&state.lock);
+    state.requesting = false;
+    pthread_cond_broadcast(&state.changed);
+    if (!buffer || refused) {
+        free(buffer);
+        return false;
+    }
+    size_t tiny = flagsim_fault_value(FLAGSIM_FAULT_tiny_buffers);
+    *buffer = (struct buffer){
+        .tool = tool, .of_thief = of_thief, .bytes = bytes, .size = size, .max_records = max_records
+    };
+    buffer->usable = tiny && tiny < size ? tiny : size;
+    state.current = buffer;
+    put_overhead(false, start_ns, end_ns);
+    return true;
+}
+
+// ---- writing
+
+static void append(flagsim_record family, const void *bytes, size_t size, uint32_t flaws) {
+    for (;;) {
+        while (state.requesting)
+            pthread_cond_wait(&state.changed, &state.lock);
+        if (state.current && has_room(state.current, size)) {
+            put(state.current, family, bytes, size, flaws);
+            return;
+        }
+        if (state.current && !state.current->valid)
+            break; // the record does not fit into an empty buffer
+        if (state.current) {
+            retire_current();
+            worker_start();
+            pthread_cond_broadcast(&state.changed);
+        }
+        if (!request_buffer())
+            break;
+    }
+    if (!(flaws & 1u << FLAGSIM_FATE_FOREIGN))
+        fc_count_dropped(family);
+}
+
+static struct record *record_keep(flagsim_record family, const void *bytes, size_t size, uint32_t flaws) {
+    struct record *record = malloc(sizeof *record);
+    if (!record)
+        return NULL;
+    *record = (struct record){ .family = family, .flaws = flaws, .size = size };
+    memcpy(record->bytes, bytes, size);
+    return record;
+}
+
+static void append_kept(struct record *record, flagsim_fate fate) {
+    append(record->family, record->bytes, record->size, record->flaws | 1u << fate);
+    free(record);
+}
+
+// True where the record was kept for later, as a fault demands.
+static bool delayed(flagsim_record family, const void *bytes, size_t size, uint32_t flaws) {
+    if (family == FLAGSIM_RECORD_EXTERNAL && flagsim_fault_on(FLAGSIM_FAULT_late_correlation)) {
+        struct record *record = record_keep(family, bytes, size, flaws);
+        if (record) {
+            *state.held_tail = record;
+            state.held_tail = &record->next;
+        }
+        return record != NULL;
+    }
+    if (flagsim_fault_on(FLAGSIM_FAULT_out_of_order) && !state.swapped)
+        return (state.swapped = record_keep(family, bytes, size, flaws)) != NULL;
+    return false;
+}
+
+static void write_extras(void) {
+    uint8_t bytes[FC_RECORD_BYTES_MAX] = { 0 };
+    uint64_t number = ++state.written;
+    uint64_t foreign = flagsim_fault_value(FLAGSIM_FAULT_unknown_kind);
+    uint64_t broken = flagsim_fault_value(FLAGSIM_FAULT_broken_record);
+    size_t size;
+    if (foreign && number % foreign == 0 && fc_self.foreign && (size = fc_self.foreign(bytes)))
+        append(FLAGSIM_RECORD_OTHER, bytes, size, 1u << FLAGSIM_FATE_FOREIGN);
+    if (broken && number % broken == 0 && fc_self.broken && (size = fc_self.broken(bytes))) {
+        append(FLAGSIM_RECORD_OTHER, bytes, size, 1u << FLAGSIM_FATE_FOREIGN);
+        if (state.current)
+            state.current->broken = true;
+    }
+}
+
+void fc_write(flagsim_record family, const void *bytes, size_t size, uint32_t flaws) {
+    lock_state();
+    if (!state.registered || state.deaf) {
+        flagsim_truth_record(FLAGSIM_FATE_LOST, family, 1);
+    } else if (!delayed(family, bytes, size, flaws)) {
+        append(family, bytes, size, flaws);
+        struct record *swapped = state.swapped;
+        state.swapped = NULL;
+        if (swapped)
+            append_kept(swapped, FLAGSIM_FATE_REORDERED);
+        write_extras();
+    }
+    pthread_mutex_unlock(&state.lock);
+}
+
+// ---- registering and flushing
+
+static bool context_exists(void) {
+    for (int i = 0; i < 64; i++)
+        if (flagsim_context_id(i))
+            return true;
+    return false;
+}
+
+int fc_register(fc_request request, fc_complete complete) {
+    if (!request || !complete)
+        return -EINVAL;
+    lock_state();
+    // What counts is whether the library was there before the first context, so a later registration changes
+    // nothing.
+    if (!state.registered_before && flagsim_fault_on(FLAGSIM_FAULT_late_registration))
+        state.deaf = context_exists();
+    state.registered_before = state.registered = true;
+    state.tool = (fc_tool){ request, complete };
+    state.asked_since_registration = 0;
+    pthread_mutex_unlock(&state.lock);
+    flagsim_truth_add(FLAGSIM_COUNT_registrations, 1);
+    return 0;
+}
+
+static void release_kept(uint64_t start_ns) {
+    struct record *swapped = state.swapped;
+    state.swapped = NULL;
+    if (swapped)
+        append(swapped->family, swapped->bytes, swapped->size, swapped->flaws);
+    free(swapped);
+    while (state.requesting)
+        pthread_cond_wait(&state.changed, &state.lock);
+    put_overhead(true, start_ns, flagsim_now_ns());
+    retire_current();
+    while (state.held) {
+        struct record *record = state.held;
+        state.held = record->next;
+        if (!state.held)
+            state.held_tail = &state.held;
+        append_kept(record, FLAGSIM_FATE_LATE);
+    }
+    while (state.requesting)
+        pthread_cond_wait(&state.changed, &state.lock);
+    retire_current();
+}
+
+static void hang(void) {
+    uint64_t ms = flagsim_fault_value(FLAGSIM_FAULT_hang_flush);
+    struct timespec rest = { .tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000) * 1000000 };
+    while (ms && nanosleep(&rest, &rest) && errno == EINTR)
+        continue;
+}
+
+int fc_flush(void) {
+    uint64_t start_ns = flagsim_now_ns();
+    hang();
+    flagsim_truth_add(FLAGSIM_COUNT_flushes, 1);
+    lock_state();
+    if (!state.registered) {
+        pthread_mutex_unlock(&state.lock);
+        return -EINVAL;
+    }
+    release_kept(start_ns);
+    bool elsewhere = flagsim_fault_on(FLAGSIM_FAULT_flush_completion_thread);
+    bool late = flagsim_fault_on(FLAGSIM_FAULT_late_buffers);
+    if (elsewhere) {
+        worker_start();
+        state.worker_asked = true;
+        pthread_cond_broadcast(&state.changed);
+    }
+    while (!elsewhere && state.full)
+        hand_over(take_full(late));
+    while (state.delivering || (elsewhere && state.full))
+        pthread_cond_wait(&state.changed, &state.lock);
+    state.worker_asked = false;
+    pthread_mutex_unlock(&state.lock);
+    return 0;
+}
+
+void fc_flush_period(uint32_t milliseconds) {
+    lock_state();
+    state.period_ms = milliseconds;
+    if (milliseconds)
+        worker_start();
+    pthread_cond_broadcast(&state.changed);
+    pthread_mutex_unlock(&state.lock);
+}
