@@ -231,7 +231,7 @@ static bool request_buffer(void) {
     if (refused) {
         flagsim_truth_add(FLAGSIM_COUNT_buffers_refused, 1);
         if (fc_self.crash_on_refused_buffer || flagsim_fault_on(FLAGSIM_FAULT_refused_crash_before_12_9))
-            raise(SIGSEGV);
+            fc_die();
     }
     pthread_mutex_lock(&state.lock);
     state.requesting = false;

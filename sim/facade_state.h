@@ -6,6 +6,7 @@
 
 extern struct fc_facade fc_self;
 
+void fc_die(void);
 void fc_count_dropped(flagsim_record family);
 
 #endif
