@@ -251,7 +251,7 @@ static int register_callbacks(struct fp_tracer *tracer, struct fp_error *err) {
 // own switch where the release has it (12.5 on); else all of them, and the decoder sorts.
 static void arm_driver_calls(struct fp_tracer *tracer, bool all, bool on) {
     const struct fp_cupti_functions *call = &tracer->library.call;
-    const unsigned wanted = FP_CUPTI_CALL_LAUNCH | FP_CUPTI_CALL_CAPTURE_BEGIN | FP_CUPTI_CALL_CAPTURE_END;
+    const unsigned wanted = FP_CALL_LAUNCH | FP_CALL_CAPTURE_BEGIN | FP_CALL_CAPTURE_END;
     if (!on && tracer->driver_kind)
         say(tracer, "disabling DRIVER", call->disable(FP_CUPTI_KIND_DRIVER));
     size_t switched = 0;
@@ -278,7 +278,7 @@ static void quiet_runtime_calls(struct fp_tracer *tracer) {
     for (uint32_t cbid = 1; call->enable_runtime_call && cbid < FP_CUPTI_CBID_LIMIT; cbid++)
         if (fp_cupti_call_sorts(FP_CUPTI_DOMAIN_RUNTIME,
                                 fp_cupti_api_name_known(FP_CUPTI_DOMAIN_RUNTIME, cbid)) &
-            FP_CUPTI_CALL_QUIET)
+            FP_CALL_QUIET)
             switched += call->enable_runtime_call(cbid, 0) == FP_CUPTI_SUCCESS;
     fp_log("cupti", "%zu runtime calls left out at the source", switched);
 }

@@ -6,7 +6,7 @@
 // Host calls: the quiet ones that torch does not show are left out. A driver call is an event where it is the
 // launch itself; one made inside a runtime call is not. Which it is can be known only after the runtime
 // call's record, which comes later and perhaps in another buffer, so launching driver calls wait
-// (cupti_nested.c).
+// (nested_calls.c).
 
 #include "tracers/cupti_decode.h"
 
@@ -14,19 +14,19 @@
 #include "tracers/cupti_abi.h"
 #include "tracers/cupti_calls.h"
 #include "tracers/cupti_names.h"
-#include "tracers/cupti_nested.h"
+#include "tracers/nested_calls.h"
+#include "tracers/records.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define HOUR_NS UINT64_C(3600000000000)
 #define NO_NAME UINT32_MAX
 
 _Static_assert(FP_CUPTI_SHAPE_COUNT <= sizeof(((struct fp_cupti_layout *)0)->sizes) / sizeof(uint16_t),
                "a layout has a size for each shape");
 
-enum { COPY_KINDS = 11, MEMORY_KINDS = 8, CALL_DOMAINS = 3 };
+enum { COPY_KINDS = FP_COPY_KINDS, MEMORY_KINDS = FP_MEMORY_KINDS, CALL_DOMAINS = 3 };
 
 enum extra_key {
     KEY_QUEUED,
@@ -49,12 +49,12 @@ static const char *const extra_keys[KEY_COUNT] = {
 
 struct call_row {  // of one (domain, cbid)
     uint32_t name; // NO_NAME: not asked for yet
-    uint8_t sorts; // enum fp_cupti_call
+    uint8_t sorts; // enum fp_call_sort
 };
 
 struct fp_cupti_decoder {
     struct fp_cupti_decoder_options options;
-    struct fp_cupti_nested *nested;
+    struct fp_nested_calls *nested;
     bool mismatch_said;
     uint32_t keys[KEY_COUNT];
     uint32_t copy_names[COPY_KINDS][MEMORY_KINDS][MEMORY_KINDS];
@@ -142,23 +142,13 @@ static const char *text_at(const struct fp_cupti_decoder *decoder, uint64_t addr
     return (const char *)(uintptr_t)address;
 }
 
-static const char *memory_word(unsigned kind) {
-    static const char *const words[MEMORY_KINDS] = {
-        "Unknown", "Pageable", "Pinned", "Device", "Array", "Managed", "Device Static", "Managed Static"
-    };
-    return kind < MEMORY_KINDS ? words[kind] : "Unrecognized";
-}
-
 static fp_name_id copy_name(struct fp_cupti_decoder *decoder, const struct fp_sink *sink, unsigned copy,
                             unsigned from, unsigned to) {
-    static const char *const words[COPY_KINDS] = { "<unknown>", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
-                                                   "AtoD",      "DtoA", "DtoD", "HtoH", "PtoP" };
     bool common = copy < COPY_KINDS && from < MEMORY_KINDS && to < MEMORY_KINDS;
     if (common && decoder->copy_names[copy][from][to] != NO_NAME)
         return (fp_name_id){ decoder->copy_names[copy][from][to] };
     char text[80];
-    snprintf(text, sizeof(text), "Memcpy %s (%s -> %s)", words[copy < COPY_KINDS ? copy : 0],
-             memory_word(from), memory_word(to));
+    fp_record_name_copy(text, sizeof(text), copy, from, to);
     uint32_t name = intern(sink, text, FP_NAME_PLAIN);
     if (common)
         decoder->copy_names[copy][from][to] = name;
@@ -169,7 +159,7 @@ static fp_name_id set_name(struct fp_cupti_decoder *decoder, const struct fp_sin
     if (kind < MEMORY_KINDS && decoder->set_names[kind] != NO_NAME)
         return (fp_name_id){ decoder->set_names[kind] };
     char text[48];
-    snprintf(text, sizeof(text), "Memset (%s)", memory_word(kind));
+    fp_record_name_set(text, sizeof(text), kind);
     uint32_t name = intern(sink, text, FP_NAME_PLAIN);
     if (kind < MEMORY_KINDS)
         decoder->set_names[kind] = name;
@@ -221,9 +211,9 @@ static int64_t epoch_of(const struct fp_clock *clock, uint64_t vendor_ns) {
 // Sets the event's times, or says why it has none.
 static bool take_times(const struct fp_cupti_decoder *decoder, const struct fp_sink *sink,
                        struct fp_event *event, uint64_t start, uint64_t end) {
-    bool missing = start == 0 && end == 0;
-    if (missing || start == 0 || end < start || end - start > HOUR_NS || end > INT64_MAX) {
-        sink->lose(sink->owner, event->kind, missing ? FP_LOSS_NO_TIMING : FP_LOSS_MALFORMED, 1);
+    enum fp_loss flaw = fp_record_judge_times(start, end);
+    if (flaw != FP_LOSS_COUNT) {
+        sink->lose(sink->owner, event->kind, flaw, 1);
         return false;
     }
     event->start_ns = epoch_of(decoder->options.clock, start);
@@ -263,7 +253,7 @@ static void read_kernel(struct fp_cupti_decoder *decoder, const struct fp_sink *
             .shared_bytes = unsigned_of(record->staticSharedMemory) + unsigned_of(record->dynamicSharedMemory),
         },
     };
-    fp_cupti_nested_device_work(decoder->nested, record->correlationId);
+    fp_nested_calls_device_work(decoder->nested, record->correlationId);
     if (!take_times(decoder, sink, &event, record->start, record->end))
         return;
     event.name = sink->name(sink->owner, text_at(decoder, record->name), FP_NAME_MANGLED);
@@ -295,7 +285,7 @@ static void read_copy(struct fp_cupti_decoder *decoder, const struct fp_sink *si
         .context = record->contextId,
         .u.copy = { record->bytes },
     };
-    fp_cupti_nested_device_work(decoder->nested, record->correlationId);
+    fp_nested_calls_device_work(decoder->nested, record->correlationId);
     if (!take_times(decoder, sink, &event, record->start, record->end))
         return;
     event.name = copy_name(decoder, sink, record->copyKind, record->srcKind, record->dstKind);
@@ -318,7 +308,7 @@ static void read_peer_copy(struct fp_cupti_decoder *decoder, const struct fp_sin
         .stream = record->streamId,
         .u.copy = { record->bytes },
     };
-    fp_cupti_nested_device_work(decoder->nested, record->correlationId);
+    fp_nested_calls_device_work(decoder->nested, record->correlationId);
     if (!take_times(decoder, sink, &event, record->start, record->end))
         return;
     event.name = copy_name(decoder, sink, record->copyKind, record->srcKind, record->dstKind);
@@ -349,7 +339,7 @@ static void read_set(struct fp_cupti_decoder *decoder, const struct fp_sink *sin
         .context = record->contextId,
         .u.set = { record->bytes, record->value },
     };
-    fp_cupti_nested_device_work(decoder->nested, record->correlationId);
+    fp_nested_calls_device_work(decoder->nested, record->correlationId);
     if (!take_times(decoder, sink, &event, record->start, record->end))
         return;
     event.name = set_name(decoder, sink, record->memoryKind);
@@ -362,7 +352,7 @@ static void read_set(struct fp_cupti_decoder *decoder, const struct fp_sink *sin
 }
 
 static void emit_call(struct fp_cupti_decoder *decoder, const struct fp_sink *sink,
-                      const struct fp_cupti_call_record *call, bool is_launch) {
+                      const struct fp_call_record *call, bool is_launch) {
     struct call_row row = call_of(decoder, sink, call->domain, call->cbid);
     struct fp_event event = {
         .kind = call->domain == FP_CUPTI_DOMAIN_RUNTIME ? FP_KIND_RUNTIME : FP_KIND_DRIVER,
@@ -373,9 +363,9 @@ static void emit_call(struct fp_cupti_decoder *decoder, const struct fp_sink *si
     };
     if (is_launch)
         event.fields |= FP_IS_LAUNCH;
-    if (row.sorts & FP_CUPTI_CALL_CAPTURE_BEGIN)
+    if (row.sorts & FP_CALL_CAPTURE_BEGIN)
         event.fields |= FP_BEGINS_CAPTURE;
-    if (row.sorts & FP_CUPTI_CALL_CAPTURE_END)
+    if (row.sorts & FP_CALL_CAPTURE_END)
         event.fields |= FP_ENDS_CAPTURE;
     if (take_times(decoder, sink, &event, call->start, call->end))
         sink->event(sink->owner, &event);
@@ -388,7 +378,7 @@ struct settling {
 
 // A nested driver call is shown only to those who asked for every call, and is then no launch: the runtime
 // call is.
-static void settle_driver_call(void *owner, const struct fp_cupti_call_record *call, bool is_nested) {
+static void settle_driver_call(void *owner, const struct fp_call_record *call, bool is_nested) {
     struct settling *settling = owner;
     if (!is_nested || settling->decoder->options.all_calls)
         emit_call(settling->decoder, settling->sink, call, !is_nested);
@@ -398,7 +388,7 @@ static void read_call(struct fp_cupti_decoder *decoder, const struct fp_sink *si
                       size_t stride) {
     (void)stride; // 40 in all releases
     const struct fp_cupti_api *record = at;
-    struct fp_cupti_call_record call = {
+    struct fp_call_record call = {
         .domain = record->kind == FP_CUPTI_KIND_RUNTIME ? FP_CUPTI_DOMAIN_RUNTIME : FP_CUPTI_DOMAIN_DRIVER,
         .cbid = record->cbid,
         .start = record->start,
@@ -408,17 +398,17 @@ static void read_call(struct fp_cupti_decoder *decoder, const struct fp_sink *si
         .result = record->returnValue,
     };
     struct call_row row = call_of(decoder, sink, call.domain, call.cbid);
-    bool all = decoder->options.all_calls, launches = row.sorts & FP_CUPTI_CALL_LAUNCH;
+    bool all = decoder->options.all_calls, launches = row.sorts & FP_CALL_LAUNCH;
     if (call.domain == FP_CUPTI_DOMAIN_RUNTIME) {
-        fp_cupti_nested_runtime_call(decoder->nested, &call);
-        if (all || !(row.sorts & FP_CUPTI_CALL_QUIET))
+        fp_nested_calls_runtime_call(decoder->nested, &call);
+        if (all || !(row.sorts & FP_CALL_QUIET))
             emit_call(decoder, sink, &call, launches);
         return;
     }
     if (launches) {
         struct settling settling = { decoder, sink };
-        fp_cupti_nested_driver_call(decoder->nested, &call, settle_driver_call, &settling);
-    } else if (all || row.sorts & (FP_CUPTI_CALL_CAPTURE_BEGIN | FP_CUPTI_CALL_CAPTURE_END)) {
+        fp_nested_calls_driver_call(decoder->nested, &call, settle_driver_call, &settling);
+    } else if (all || row.sorts & (FP_CALL_CAPTURE_BEGIN | FP_CALL_CAPTURE_END)) {
         emit_call(decoder, sink, &call, false);
     }
 }
@@ -613,7 +603,7 @@ void fp_cupti_decode(struct fp_cupti_decoder *decoder, const struct fp_sink *sin
 
 void fp_cupti_decode_end(struct fp_cupti_decoder *decoder, const struct fp_sink *sink) {
     struct settling settling = { decoder, sink };
-    fp_cupti_nested_settle(decoder->nested, settle_driver_call, &settling);
+    fp_nested_calls_settle(decoder->nested, settle_driver_call, &settling);
 }
 
 void fp_cupti_count_records(const struct fp_cupti_layout *layout, const uint8_t *buffer, size_t valid,
@@ -631,10 +621,10 @@ void fp_cupti_count_records(const struct fp_cupti_layout *layout, const uint8_t 
 
 struct fp_cupti_decoder *fp_cupti_decoder_new(const struct fp_cupti_decoder_options *options) {
     struct fp_cupti_decoder *decoder = malloc(sizeof(*decoder));
-    struct fp_cupti_nested *nested = fp_cupti_nested_new();
+    struct fp_nested_calls *nested = fp_nested_calls_new();
     if (!decoder || !nested) {
         free(decoder);
-        fp_cupti_nested_free(nested);
+        fp_nested_calls_free(nested);
         return NULL;
     }
     memset(decoder, 0xFF, sizeof(*decoder)); // all names NO_NAME
@@ -648,6 +638,6 @@ struct fp_cupti_decoder *fp_cupti_decoder_new(const struct fp_cupti_decoder_opti
 void fp_cupti_decoder_free(struct fp_cupti_decoder *decoder) {
     if (!decoder)
         return;
-    fp_cupti_nested_free(decoder->nested);
+    fp_nested_calls_free(decoder->nested);
     free(decoder);
 }

@@ -1,9 +1,9 @@
-// cupti_nested.c - which driver calls are launches of their own (cupti_nested.h).
+// nested_calls.c - which driver calls are launches of their own (nested_calls.h).
 //
 // Ids that were seen are kept as bits in pages, since they are dense: a million launches take 128 KB a set.
 // Waiting driver calls are bounded, so memory is: 32,768 calls of 48 bytes.
 
-#include "tracers/cupti_nested.h"
+#include "tracers/nested_calls.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,15 +21,15 @@ struct id_set {
 };
 
 struct waiting {
-    struct fp_cupti_call_record call;
+    struct fp_call_record call;
     bool enclosed; // by a runtime call of its thread
 };
 
-struct fp_cupti_nested {
+struct fp_nested_calls {
     struct id_set device, runtime;
     struct waiting *waiting;
     size_t count, capacity;
-    struct fp_cupti_call_record recent[RECENT]; // runtime calls, for driver records that come after theirs
+    struct fp_call_record recent[RECENT]; // runtime calls, for driver records that come after theirs
     size_t recent_next;
 };
 
@@ -59,11 +59,11 @@ static bool set_has(const struct id_set *set, uint32_t id) {
     return middle && middle[page % MIDDLE] && middle[page % MIDDLE][id % PAGE_IDS / 8] >> id % 8 & 1;
 }
 
-struct fp_cupti_nested *fp_cupti_nested_new(void) {
-    return calloc(1, sizeof(struct fp_cupti_nested));
+struct fp_nested_calls *fp_nested_calls_new(void) {
+    return calloc(1, sizeof(struct fp_nested_calls));
 }
 
-void fp_cupti_nested_free(struct fp_cupti_nested *nested) {
+void fp_nested_calls_free(struct fp_nested_calls *nested) {
     if (!nested)
         return;
     set_free(&nested->device);
@@ -72,15 +72,15 @@ void fp_cupti_nested_free(struct fp_cupti_nested *nested) {
     free(nested);
 }
 
-void fp_cupti_nested_device_work(struct fp_cupti_nested *nested, uint32_t correlation) {
+void fp_nested_calls_device_work(struct fp_nested_calls *nested, uint32_t correlation) {
     set_add(&nested->device, correlation);
 }
 
-static bool encloses(const struct fp_cupti_call_record *outer, const struct fp_cupti_call_record *inner) {
+static bool encloses(const struct fp_call_record *outer, const struct fp_call_record *inner) {
     return outer->thread == inner->thread && outer->start <= inner->start && inner->end <= outer->end;
 }
 
-void fp_cupti_nested_runtime_call(struct fp_cupti_nested *nested, const struct fp_cupti_call_record *call) {
+void fp_nested_calls_runtime_call(struct fp_nested_calls *nested, const struct fp_call_record *call) {
     set_add(&nested->runtime, call->correlation);
     nested->recent[nested->recent_next++ % RECENT] = *call;
     // A call's record is written when it returns, so what it enclosed is among the last of its thread.
@@ -94,7 +94,7 @@ void fp_cupti_nested_runtime_call(struct fp_cupti_nested *nested, const struct f
     }
 }
 
-static void settle_first(struct fp_cupti_nested *nested, size_t count, fp_cupti_settled_fn settled,
+static void settle_first(struct fp_nested_calls *nested, size_t count, fp_call_settled_fn settled,
                          void *owner) {
     for (size_t at = 0; at < count; at++) {
         const struct waiting *waiting = &nested->waiting[at];
@@ -107,8 +107,8 @@ static void settle_first(struct fp_cupti_nested *nested, size_t count, fp_cupti_
     memmove(nested->waiting, nested->waiting + count, nested->count * sizeof(*nested->waiting));
 }
 
-void fp_cupti_nested_driver_call(struct fp_cupti_nested *nested, const struct fp_cupti_call_record *call,
-                                 fp_cupti_settled_fn settled, void *owner) {
+void fp_nested_calls_driver_call(struct fp_nested_calls *nested, const struct fp_call_record *call,
+                                 fp_call_settled_fn settled, void *owner) {
     if (nested->count == WAITING_MAX)
         settle_first(nested, WAITING_MAX / 2, settled, owner);
     if (nested->count == nested->capacity) {
@@ -127,7 +127,7 @@ void fp_cupti_nested_driver_call(struct fp_cupti_nested *nested, const struct fp
         waiting->enclosed = encloses(&nested->recent[at], call);
 }
 
-void fp_cupti_nested_settle(struct fp_cupti_nested *nested, fp_cupti_settled_fn settled, void *owner) {
+void fp_nested_calls_settle(struct fp_nested_calls *nested, fp_call_settled_fn settled, void *owner) {
     if (nested->count)
         settle_first(nested, nested->count, settled, owner);
 }
