@@ -56,6 +56,8 @@ Libs: -L\${libdir} -lflagprof
   install(FILES ${CMAKE_BINARY_DIR}/flagprof.pc DESTINATION ${lib_dir}/pkgconfig)
 endif()
 
+add_subdirectory(docs/man)
+
 # --- the simulated accelerator ---
 set(sim_targets)
 if(TARGET flagsim)

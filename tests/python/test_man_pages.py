@@ -1,0 +1,40 @@
+# test_man_pages.py - every verb has a page, every page is clean, and what a page says of others is true.
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def sources(tree):
+    return sorted((tree.root / "docs" / "man").glob("*.scd"))
+
+
+def verbs(run_cli):
+    return re.findall(r"^  (\S+)", run_cli("--help").ok().stdout.split("verbs:\n", 1)[1], re.MULTILINE)
+
+
+def test_every_verb_has_a_page_and_every_page_a_verb(run_cli, sources):
+    pages = {match[1] for path in sources if (match := re.fullmatch(r"flagprof-(.+)\.1", path.stem))}
+    assert pages == set(verbs(run_cli))
+
+
+def test_every_page_is_understood_without_an_error(sources):
+    for tool in ("scdoc", "mandoc"):
+        if not shutil.which(tool):
+            pytest.skip(f"no {tool} here")
+    for source in sources:
+        page = subprocess.run(["scdoc"], stdin=open(source), capture_output=True, text=True, timeout=60)
+        assert page.returncode == 0, f"{source.name}: {page.stderr}"
+        # Warnings are about the way scdoc writes paragraphs.
+        done = subprocess.run(["mandoc", "-Tlint", "-Werror"], input=page.stdout, capture_output=True, text=True, timeout=60)
+        assert done.stdout == "", f"{source.name}: {done.stdout}"
+
+
+def test_pages_refer_only_to_pages_that_exist(sources):
+    exists = {path.stem for path in sources}
+    for source in sources:
+        for name, section in re.findall(r"\*(flagprof[a-z-]*)\*\((\d)\)", source.read_text()):
+            assert f"{name}.{section}" in exists, f"{source.name} refers to {name}({section})"
