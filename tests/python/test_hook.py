@@ -1,0 +1,286 @@
+# test_hook.py - what `import flagprof` does to torch.profiler: nothing at first, the right thing at the right profile.
+
+from echo_accelerator import adaptor_cache, answer, echo, said  # noqa: F401
+
+
+def test_importing_does_nothing_but_hook(echo):
+    done = echo(
+        """
+import threading
+threads = len(os.listdir("/proc/self/task"))
+import flagprof
+before_torch = "torch" in sys.modules
+import torch
+classes = torch.profiler.profile.__mro__[1].__name__
+print(json.dumps({
+    "torch imported": before_torch,
+    "library": mapped("libflagprof"), "adaptor": mapped("adaptor.so"),
+    "name": torch._C._get_privateuse1_backend_name(),
+    "python threads": threading.active_count(),
+    "watchers left": sum(type(f).__module__.startswith("flagprof") for f in sys.meta_path),
+}))
+""",
+        env={"XDG_CACHE_HOME": "/nonexistent"},
+    )
+    assert answer(done) == {
+        "torch imported": False,
+        "library": False,
+        "adaptor": False,
+        "name": "privateuseone",
+        "python threads": 1,
+        "watchers left": 0,
+    }
+    assert done.stderr == ""
+
+
+def test_a_cpu_profile_neither_renames_nor_loads_anything(echo):
+    done = echo(
+        """
+import torch, flagprof
+from torch.profiler import ProfilerActivity
+record(lambda: torch.ones(3), activities=[ProfilerActivity.CPU])
+print(json.dumps([torch._C._get_privateuse1_backend_name(), mapped("libflagprof"), mapped("adaptor.so")]))
+"""
+    )
+    assert answer(done) == ["privateuseone", False, False]
+    assert said(done) == []
+
+
+def test_imported_before_or_after_torch_the_first_profile_of_privateuse1_renames_and_records(echo):
+    for order in ("import flagprof, torch", "import torch, flagprof"):
+        done = echo(
+            order
+            + """
+prof = record(lambda: torch.ones(3))
+averages = {e.key: e.self_device_time_total for e in prof.key_averages()}
+print(json.dumps([torch._C._get_privateuse1_backend_name(), callable(torch.flagos.synchronize), averages]))
+"""
+        )
+        name, has_synchronize, averages = answer(done)
+        assert name == "flagos" and has_synchronize, order
+        assert round(averages["aten::ones"] * 1000) == 700, (order, averages)
+
+
+def test_the_class_is_still_torchs_own(echo):
+    done = echo(
+        """
+import torch
+before = torch.profiler.profile
+import flagprof
+class Mine(torch.profiler.profile):
+    pass
+from torch.profiler import ProfilerActivity as A
+with Mine(activities=[A.CPU, A.PrivateUse1]) as prof:
+    torch.ones(3)
+kernels = [e.name for e in prof.events() if "echo_kernel" in e.name]
+print(json.dumps([before is torch.profiler.profile, isinstance(prof, torch.profiler._KinetoProfile), len(kernels) > 0,
+                  torch.profiler.profile.__init__.__doc__ == before.__init__.__doc__]))
+"""
+    )
+    assert answer(done) == [True, True, True, True]
+
+
+def test_a_backend_that_renames_later_keeps_its_name_and_its_module(echo):
+    done = echo(
+        """
+import flagprof, torch, types
+module = types.ModuleType("torch.acme")
+module.waited = 0
+def synchronize():
+    module.waited += 1
+module.synchronize = synchronize
+torch.utils.rename_privateuse1_backend("acme")
+torch._register_device_module("acme", module)
+prof = record(lambda: torch.ones(3))
+print(json.dumps([torch._C._get_privateuse1_backend_name(), module.waited,
+                  sum("echo_kernel" in e.name for e in prof.events()) > 0]))
+"""
+    )
+    assert answer(done) == ["acme", 1, True]
+
+
+def test_a_backend_without_synchronize_gets_one(echo):
+    done = echo(
+        """
+import flagprof, torch, types
+torch.utils.rename_privateuse1_backend("acme")
+torch._register_device_module("acme", types.ModuleType("torch.acme"))
+record(lambda: torch.ones(3))
+torch.acme.synchronize()
+print(json.dumps(True))
+"""
+    )
+    assert answer(done) is True
+
+
+def test_every_form_of_naming_the_activities_is_understood(echo):
+    done = echo(
+        """
+import flagprof, torch
+from torch.profiler import ProfilerActivity as A
+def kernels(activities):
+    return sum("echo_kernel" in e.name for e in record(lambda: torch.ones(3), activities=activities).events())
+forms = {"list": [A.CPU, A.PrivateUse1], "set": {A.CPU, A.PrivateUse1}, "tuple": (A.PrivateUse1, A.CPU), "all": None}
+print(json.dumps({name: kernels(form) > 0 for name, form in forms.items()}))
+"""
+    )
+    assert answer(done) == {"list": True, "set": True, "tuple": True, "all": True}
+
+
+def test_the_profiler_of_autograd_records_too(echo):
+    done = echo(
+        """
+import flagprof, torch
+record(lambda: torch.ones(3))
+with torch.autograd.profiler.profile(use_device="flagos", use_kineto=True) as prof:
+    torch.ones(3)
+with torch.autograd.profiler.profile(enabled=False):
+    pass
+print(json.dumps(sum("echo_kernel" in e.name for e in prof.function_events) > 0))
+"""
+    )
+    assert answer(done) is True
+
+
+def test_a_schedule_records_each_of_its_cycles(echo):
+    done = echo(
+        """
+import flagprof, torch
+from torch.profiler import ProfilerActivity as A, profile, schedule
+traces = []
+def ready(prof):
+    path = f"cycle{len(traces)}.json.gz"
+    prof.export_chrome_trace(path)
+    import gzip
+    traces.append(strict(gzip.open(path, "rt").read()))
+with profile(activities=[A.CPU, A.PrivateUse1], schedule=schedule(wait=1, warmup=1, active=2, repeat=2),
+             on_trace_ready=ready, record_shapes=True, with_stack=True) as prof:
+    for step in range(8):
+        torch.ones(3)
+        prof.step()
+out = []
+for trace in traces:
+    window = trace["flagprof_window"]
+    base = trace["baseTimeNanoseconds"]
+    kernels = [e for e in trace["traceEvents"] if e.get("cat") == "kernel"]
+    inside = [window["start_ns"] <= base + round(e["ts"] * 1000) + round(e["dur"] * 1000) and
+              base + round(e["ts"] * 1000) <= window["end_ns"] for e in kernels]
+    ledger = trace["flagprof_ledger"]
+    out.append([len(kernels) > 0, all(inside), ledger["kinds"]["kernel"]["kept"] == len(kernels), ledger["complete"]])
+print(json.dumps(out))
+"""
+    )
+    assert answer(done) == [[True, True, True, True]] * 2
+
+
+def test_without_an_accelerator_the_program_runs_on_and_is_told_once(echo):
+    done = echo(
+        """
+import flagprof, torch
+for turn in range(2):
+    prof = record(lambda: torch.ones(3))
+found = trace(prof)
+print(json.dumps([found["flagprof"].get("not_recorded"), flagprof.last_ledger(), flagprof.accelerator(),
+                  sum(e.key == "aten::ones" for e in prof.key_averages())]))
+""",
+        env={"FLAGPROF_ECHO_ABSENT": "1"},
+    )
+    reason, ledger, accelerator, operators = answer(done)
+    assert reason == "the echo is 'absent'"
+    assert ledger == {}
+    assert accelerator == {"accelerator": None, "reason": 'the echo is "absent"'}
+    assert operators == 1
+    lines = [line for line in said(done) if "building" not in line]
+    assert len(lines) == 1 and "no usable accelerator" in lines[0], lines
+
+
+def test_a_recording_that_does_not_start_costs_only_the_devices_rows(echo):
+    done = echo(
+        """
+import flagprof, torch
+found = trace(record(lambda: torch.ones(3)))
+print(json.dumps([found["flagprof"]["not_recorded"], any(e.get("cat") == "cpu_op" for e in found["traceEvents"])]))
+""",
+        env={"FLAGPROF_ECHO_REFUSES": "1"},
+    )
+    assert answer(done) == ["the echo refuses", True]
+    assert any("the echo refuses" in line for line in said(done))
+
+
+def test_without_the_library_the_cpu_is_profiled_and_the_cure_is_named_once(echo, tmp_path):
+    done = echo(
+        """
+import flagprof, torch
+for turn in range(2):
+    prof = record(lambda: torch.ones(3))
+print(json.dumps([torch._C._get_privateuse1_backend_name(), sum(e.key == "aten::ones" for e in prof.key_averages())]))
+""",
+        env={"FLAGPROF_BUILD": tmp_path},
+    )
+    assert answer(done) == ["privateuseone", 1]
+    lines = said(done)
+    assert len(lines) == 1 and "libflagprof.so" in lines[0] and "make" in lines[0], lines
+
+
+# ---- A CUDA build with a GPU, as torch describes itself there
+
+CUDA_BUILD = """
+import torch
+from torch.profiler import ProfilerActivity as A
+real = torch.autograd._supported_activities
+torch.autograd._supported_activities = lambda: real() | {A.CUDA}
+import flagprof
+"""
+
+
+def test_on_a_cuda_build_nothing_changes_until_it_is_asked_for(echo):
+    done = echo(
+        CUDA_BUILD
+        + """
+for turn in range(2):
+    prof = record(lambda: torch.ones(3))
+print(json.dumps([torch._C._get_privateuse1_backend_name(), mapped("adaptor.so")]))
+"""
+    )
+    assert answer(done) == ["privateuseone", False]
+    lines = said(done)
+    assert len(lines) == 1 and "flagprof.use_cuda()" in lines[0], lines
+
+
+def test_use_cuda_keeps_kinetos_hands_off_and_records(echo):
+    ask = {"call": ("flagprof.use_cuda()\n", None), "environment": ("", {"FLAGOS_USE_CUDA": "on"})}
+    for how, (call, env) in ask.items():
+        done = echo(
+            CUDA_BUILD
+            + call
+            + """
+record(lambda: torch.ones(3), activities=[A.CPU])
+prof = record(lambda: torch.ones(3))
+print(json.dumps([torch._C._get_privateuse1_backend_name(), sum("echo_kernel" in e.name for e in prof.events()) > 0]))
+""",
+            env=env,
+        )
+        assert answer(done) == ["flagos", True], how
+        assert [line for line in said(done) if "building" not in line] == [], how
+
+
+def test_use_cuda_after_the_first_profile_is_too_late_and_says_so(echo):
+    done = echo(
+        CUDA_BUILD
+        + """
+record(lambda: torch.ones(3), activities=[A.CPU])
+flagprof.use_cuda()
+record(lambda: torch.ones(3))
+print(json.dumps(torch._C._get_privateuse1_backend_name()))
+"""
+    )
+    assert answer(done) == "privateuseone"
+    lines = [line for line in said(done) if "building" not in line]
+    assert len(lines) == 1 and "first profile" in lines[0], lines
+
+
+def test_a_bad_value_of_the_switch_is_said_and_reads_as_off(echo):
+    done = echo(CUDA_BUILD + "record(lambda: torch.ones(3))\nprint('null')", env={"FLAGOS_USE_CUDA": "maybe"})
+    answer(done)
+    assert any("FLAGOS_USE_CUDA=maybe" in line for line in said(done))
+    assert any("flagprof.use_cuda()" in line for line in said(done))
