@@ -1,0 +1,61 @@
+// operators.h - time per operator, self and total, host and device, as torch's key_averages counts it.
+//
+// In:  the host slices of one thread in order, and the device time that each framework id caused. Out: rows
+// added up per
+//      group. The rules are torch's (torch/autograd/profiler_util.py, 2.13): a slice's parent is the
+//      innermost one that holds it wholly; device time belongs to the operator whose External id it carries
+//      and to all that hold it; an only child of its parent's name is the same call and counts once.
+//
+// Where this departs: a child that outlives its parent by no more than the file's resolution is clipped to it
+// instead of being made its sibling, so that rounding never counts time twice.
+#ifndef FLAGPROF_ANALYSIS_OPERATORS_H
+#define FLAGPROF_ANALYSIS_OPERATORS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/slices.h"
+
+struct fp_operator_times {
+    uint64_t count;
+    int64_t host_total_ns, host_self_ns, device_total_ns, device_self_ns;
+};
+
+// Device time by id.
+struct fp_time_by_id {
+    struct fp_time_entry *entries;
+    size_t count, mask;
+};
+
+struct fp_time_entry {
+    uint64_t id;
+    int64_t ns;
+    bool used, taken; // taken: an operator with this id was seen
+};
+
+int fp_time_by_id_add(struct fp_time_by_id *times, uint64_t id, int64_t ns); // 0 or -ENOMEM
+struct fp_time_entry *fp_time_by_id_find(const struct fp_time_by_id *times,
+                                         uint64_t id); // NULL where there is none
+void fp_time_by_id_free(struct fp_time_by_id *times);
+
+// What a slice is to the tree.
+enum fp_slice_role {
+    FP_ROLE_OPERATOR, // owns device time by its id
+    FP_ROLE_CALL,     // a call of an API: takes time from what holds it, owns none; its id is a correlation
+    FP_ROLE_COUNT
+};
+
+struct fp_operator_input {
+    const struct fp_slices *by_role[FP_ROLE_COUNT]; // sorted; NULL where there are none
+    const struct fp_time_by_id *device_ns;          // by External id
+    const struct fp_time_by_id
+        *device_ns_by_call;     // by correlation, for files without External ids; may be NULL
+    const uint32_t *group_name; // group -> name, so that equal names of two kinds are seen
+    int64_t tolerance_ns;
+};
+
+// Adds the thread's slices to times[group]. 0 or -ENOMEM.
+int fp_operators_count(const struct fp_operator_input *input, struct fp_operator_times *times);
+
+#endif
