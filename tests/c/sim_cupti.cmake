@@ -16,3 +16,6 @@ foreach(facade ${facades})
   add_test(NAME ${test} COMMAND ${test} WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
   set_tests_properties(${test} PROPERTIES LABELS quick TIMEOUT 120)
 endforeach()
+
+add_test(NAME test_sim_walls COMMAND ${CMAKE_COMMAND} -DSOURCE=${CMAKE_SOURCE_DIR} -P ${CMAKE_CURRENT_SOURCE_DIR}/sim_walls.cmake)
+set_tests_properties(test_sim_walls PROPERTIES LABELS quick TIMEOUT 30)

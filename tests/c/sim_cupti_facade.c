@@ -342,6 +342,8 @@ static void a_graph_launch_gives_each_kernel_a_node_and_all_one_id(void **state)
     start();
     flagsim_graph_launch(exec, NULL);
     stop();
+    flagsim_graph_destroy(graph);
+    flagsim_graph_exec_destroy(exec);
     uint32_t id = nth(CUPTI_ACTIVITY_KIND_RUNTIME, 0)->api.correlationId;
     assert_int_equal(nth(CUPTI_ACTIVITY_KIND_RUNTIME, 0)->api.cbid,
                      CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_v10000);
@@ -817,6 +819,16 @@ static void a_flush_may_complete_buffers_on_another_thread(void **state) {
     assert_false(pthread_equal(completed_on, pthread_self()));
 }
 
+static void a_flush_may_take_long(void **state) {
+    (void)state;
+    fault("hang_flush=50");
+    start();
+    uint64_t before = flagsim_now_ns();
+    CALL(cuptiActivityFlushAll, 1);
+    assert_true(flagsim_now_ns() - before >= 50000000);
+    stop();
+}
+
 static void a_stranger_takes_the_callbacks_over_without_a_word(void **state) {
     (void)state;
     fault("replaced_callbacks=2,tiny_buffers=1024");
@@ -939,6 +951,7 @@ int main(void) {
         cmocka_unit_test(kernel_names_are_missing_or_8_kb_long),
         cmocka_unit_test(late_buffers_come_at_the_flush_last_one_first),
         cmocka_unit_test(a_flush_may_complete_buffers_on_another_thread),
+        cmocka_unit_test(a_flush_may_take_long),
         cmocka_unit_test(a_stranger_takes_the_callbacks_over_without_a_word),
         cmocka_unit_test(pushes_fail_as_often_as_the_truth_says),
         cmocka_unit_test(other_subscribers_versions_and_runtimes_are_told),
