@@ -1,0 +1,108 @@
+// backend.h - what the parts of the flagos torch backend know of each other.
+//
+// The backend puts torch's PrivateUse1 device on the simulated accelerator (sim/flagsim.h):
+//   device.cpp     streams, events, generators: what torch asks of a device
+//   memory.cpp     device memory, kept by stream, and pinned host memory
+//   copies.cpp     tensors made, viewed, resized, copied and filled: what needs no arithmetic
+//   fallback.cpp   every other operator: torch's CPU kernel, run as one launch on device memory
+//   interface.cpp  C functions for the Python module
+// Only this directory includes torch's headers together with the simulator's.
+#pragma once
+
+#include <c10/core/Allocator.h>
+#include <c10/core/Device.h>
+#include <c10/core/Storage.h>
+#include <c10/core/Stream.h>
+#include <c10/util/Exception.h>
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "../flagsim.h"
+
+namespace at {
+class Tensor;
+struct Generator;
+} // namespace at
+
+namespace flagos {
+
+constexpr auto kDevice = c10::DeviceType::PrivateUse1;
+constexpr int kDevicesMax = 16;
+constexpr int kStreamsMax = 33; // id 0 is the default stream, the others are handed out in turn
+
+// Throws torch's error when a simulator call failed.
+void check(int result, const char *what);
+
+// ---- device.cpp
+
+int device_count() noexcept;
+int current_device();
+void set_device(int device);
+void check_device(int device);
+
+// Makes `device` current for a scope, without a simulator call where it is already.
+class CurrentDevice {
+  public:
+    explicit CurrentDevice(int device) : before_(current_device()) {
+        set_device(device);
+    }
+    ~CurrentDevice();
+    CurrentDevice(const CurrentDevice &) = delete;
+    CurrentDevice &operator=(const CurrentDevice &) = delete;
+
+  private:
+    int before_;
+};
+
+// The stream that the calling thread uses on `device` now.
+flagsim_stream *current_stream(int device);
+flagsim_stream *stream_handle(const c10::Stream &stream);
+
+// Held while work is put on a stream. A launch whose result the host waits for keeps it until the result is
+// there, so that memory freed meanwhile can be given to that launch: nothing queued later can still read it.
+std::mutex &enqueue_lock(flagsim_stream *stream);
+
+// An error that a kernel raised while nobody waited for it; thrown at the next wait, then forgotten.
+void keep_kernel_error(int device, std::exception_ptr error) noexcept;
+void throw_kernel_error(int device);
+
+// The CPU generator from which the device draws; `given` may be undefined (the device's default one).
+at::Generator host_generator(const at::Generator &given, int device);
+
+// ---- memory.cpp
+
+// Device memory. A freed block goes back to the list of the stream it was allocated on, and is reused there
+// without waiting: what used it was queued before.
+c10::Allocator *device_allocator();
+// As device_allocator, but the profiler is not told: for memory that only might become a tensor's.
+c10::DataPtr allocate_quietly(size_t bytes, int device, flagsim_stream *stream, c10::Device shown_as);
+// Tells the profiler of memory that came from allocate_quietly and is a tensor's from now on.
+void announce(const c10::DataPtr &memory);
+bool owns(const c10::DataPtr &memory);
+// Gives the storage memory of this size with what it held, on the current stream.
+void resize_storage(const c10::Storage &storage, size_t bytes);
+
+c10::Allocator *pinned_allocator();
+bool is_pinned(const void *pointer);
+// Memory of either kind at this address is in use by `stream` until what is queued there when it is freed has
+// run.
+void memory_used_on(const void *pointer, flagsim_stream *stream);
+
+// ---- fallback.cpp
+
+// A tensor of torch's CPU on the same memory, without owning it. `storages` makes two tensors that share a
+// storage share it there too; NULL: alone.
+struct StorageAliases;
+at::Tensor host_alias(const at::Tensor &tensor, StorageAliases *storages);
+
+// How often a kernel kept its result in memory that the device does not own, so that it had to be copied.
+int64_t results_copied();
+
+// Launches `work` as one kernel on the current stream of `device`; it works on host aliases of device memory.
+// The kernel's name says `operation` and the tensor's type.
+void launch(const char *operation, const at::Tensor &shape, std::function<void()> work);
+
+} // namespace flagos

@@ -1,0 +1,99 @@
+# test_backend.py - the simulated device as a torch backend: what a program on it may rely on.
+#
+# In:  tests/workloads/backend.py, whose every check_<behaviour> becomes a test here; it runs once, in one process.
+# Out: also what needs a process of its own: names, missing parts, the end of the program.
+
+import json
+import re
+
+import pytest
+from conftest import ROOT, TREE
+
+WORKLOADS = ROOT / "tests" / "workloads"
+CHECKS = re.findall(r"^def (check_\w+)\(", (WORKLOADS / "backend.py").read_text(), re.MULTILINE)
+
+
+@pytest.fixture(scope="session")
+def simulator(torch_version):
+    if not TREE.installed and not (TREE.build / "sim" / "libflagsim.so").exists():
+        pytest.skip("the simulated accelerator is not built")
+
+
+@pytest.fixture(scope="module")
+def results(simulator):
+    from conftest import python_environment, run
+
+    done = run([TREE.python, WORKLOADS / "backend.py"], env=python_environment({}), timeout=400)
+    assert done.returncode == 0 and done.stdout.strip(), str(done)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_backend(results, check):
+    assert check in results
+    assert results[check] is None, results[check]
+
+
+def test_the_parity_workload_gives_the_cpus_number(simulator, run_torch):
+    done = run_torch(
+        """
+        import sys
+        sys.path.insert(0, sys.argv[1])
+        import flagos, parity
+        assert "flagprof" not in sys.modules
+        print(parity.run("cpu"), parity.run("flagos"))
+        """,
+        WORKLOADS,
+        timeout=300,
+    ).ok()
+    host, device = map(float, done.stdout.split())
+    assert abs(host - device) <= 1e-4 * abs(host)
+
+
+def test_another_backends_name_is_left_alone(simulator, run_torch):
+    done = run_torch(
+        """
+        import torch
+        torch.utils.rename_privateuse1_backend("somebody")
+        try:
+            import flagos
+        except ImportError as error:
+            print(error)
+        """
+    ).ok()
+    assert "somebody" in done.stdout
+
+
+def test_a_name_given_before_is_kept(simulator, run_torch):
+    run_torch(
+        """
+        import torch
+        torch.utils.rename_privateuse1_backend("flagos")
+        import flagos
+        assert torch.ones(2, device="flagos").sum().item() == 2
+        """,
+        timeout=300,
+    ).ok()
+
+
+def test_a_missing_simulator_is_said_with_the_cure(run_torch, tmp_path):
+    done = run_torch("import flagos", env={"FLAGOS_SIM_DIR": tmp_path})
+    assert done.returncode != 0 and "FLAGOS_SIM_DIR" in done.stderr.splitlines()[-1], str(done)
+
+
+def test_a_missing_compiler_is_said_with_the_cure(simulator, run_torch, tmp_path):
+    done = run_torch("import flagos", env={"CXX": "no-such-compiler", "FLAGOS_CACHE_DIR": tmp_path})
+    assert done.returncode != 0 and "set CXX" in done.stderr.splitlines()[-1], str(done)
+
+
+def test_work_in_flight_at_exit_ends_quietly(simulator, run_torch):
+    done = run_torch(
+        """
+        import flagos, torch
+        x = torch.ones(800, 800, device="flagos")
+        for _ in range(10):
+            x = (x @ x) / 800
+        """,
+        timeout=300,
+    )
+    assert done.returncode == 0 and "flagos:" not in done.stderr, str(done)
