@@ -33,8 +33,9 @@ from ._native import reset_simulator_counts, simulator_counts  # noqa: E402, F40
 
 
 def _register():
-    if not hasattr(torch, _NAME):
-        torch._register_device_module(_NAME, _device)
+    # A profiler that came first may have put a stand-in there, which runs nothing.
+    setattr(torch, _NAME, _device)
+    sys.modules[f"torch.{_NAME}"] = _device
     if not hasattr(torch.Tensor, f"is_{_NAME}"):
         torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
 
