@@ -46,10 +46,19 @@ bool fp_select_needs_ahead(const struct fp_select *select);
 int fp_select_read_ahead(struct fp_select *select, const char *path, const struct fp_reader_options *options,
                          struct fp_error *err);
 
+// Forgets what belongs to one reading of the file; before each.
+void fp_select_begin(struct fp_select *select);
+
 // Whether the event is selected. Negative errno when memory is out, else 0 or 1. Metadata (phase M) is
-// selected unless its process is not; flow halves are judged by their own lane, time and id. Call once for
-// each event, in order.
+// selected unless its process is not; flow halves and ends of slices are judged by their process and time
+// only. Call once for each event, in order.
 int fp_select_test(struct fp_select *select, const struct fp_trace_event *event);
+
+// Whether [start, end] touches the time that was asked for.
+bool fp_select_in_time(const struct fp_select *select, int64_t start_ns, int64_t end_ns);
+
+// Whether something other than process and time was asked for, so that a flow's half follows its slice.
+bool fp_select_by_kind(const struct fp_select *select);
 
 // What was found by reading ahead, for the person: "step 12 took 81.2 ms". Empty where there is nothing to
 // say.
