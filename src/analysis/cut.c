@@ -384,5 +384,6 @@ int fp_cut_plan(const char *path, struct fp_select *select, const struct fp_read
 
 void fp_cut_free(struct fp_cut *cut) {
     free(cut->kept);
-    *cut = (struct fp_cut){ 0 };
+    cut->kept = NULL;
+    cut->room = 0;
 }

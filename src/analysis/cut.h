@@ -27,6 +27,7 @@ static inline bool fp_cut_keeps(const struct fp_cut *cut, uint64_t number) {
     return number < cut->room && (cut->kept[number / 8] >> (number % 8) & 1);
 }
 
+// The counts stay.
 void fp_cut_free(struct fp_cut *cut);
 
 #endif

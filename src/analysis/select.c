@@ -464,26 +464,31 @@ static void note_origin(struct fp_select *select, const struct fp_trace_event *e
     }
 }
 
-static int remember(struct fp_idmap *map, bool present, uint64_t id) {
-    return !present || fp_idmap_at(map, id, NULL) ? 0 : -ENOMEM;
+static int remember_vendor(struct fp_idmap *map, const struct fp_trace_event *event) {
+    uint64_t id;
+    return !fp_event_correlation(event, &id) || fp_idmap_at(map, id, NULL) ? 0 : -ENOMEM;
+}
+
+static int remember_framework(struct fp_idmap *map, const struct fp_trace_event *event) {
+    uint64_t id;
+    return !fp_event_external_id(event, &id) || fp_idmap_at(map, id, NULL) ? 0 : -ENOMEM;
 }
 
 static int note_ids(struct fp_select *select, const struct fp_trace_event *event) {
-    uint64_t id = 0, device;
+    uint64_t device;
     int code = 0;
     if (!fp_event_is_work(event))
         return 0;
     if (select->has_devices) {
         bool chosen = has_number_of_device(event, &device) && in_ranges(&select->devices, device);
-        code = remember(chosen ? &select->chosen_devices : &select->other_devices,
-                        fp_event_correlation(event, &id), id);
+        code = remember_vendor(chosen ? &select->chosen_devices : &select->other_devices, event);
     }
     if (!code && select->kernel.set) {
         code = matches(&select->kernel, event);
         if (code == 1) {
-            code = remember(&select->kernel_vendor, fp_event_correlation(event, &id), id);
+            code = remember_vendor(&select->kernel_vendor, event);
             if (!code)
-                code = remember(&select->kernel_framework, fp_event_external_id(event, &id), id);
+                code = remember_framework(&select->kernel_framework, event);
         }
     }
     return code;
@@ -499,14 +504,13 @@ static int first_look(void *user, const struct fp_trace_event *event) {
 // The ids of what the chosen steps' host events launched.
 static int second_look(void *user, const struct fp_trace_event *event) {
     struct fp_select *select = user;
-    uint64_t id = 0;
     if (fp_event_on_device(event) || event->ts_state != FP_NUMBER_OK || !in_steps(select, event))
         return 0;
     int code = 0;
     if (fp_event_is_host_call(event))
-        code = remember(&select->step_vendor, fp_event_correlation(event, &id), id);
+        code = remember_vendor(&select->step_vendor, event);
     if (!code && event->category == FP_CAT_CPU_OP)
-        code = remember(&select->step_framework, fp_event_external_id(event, &id), id);
+        code = remember_framework(&select->step_framework, event);
     return code;
 }
 

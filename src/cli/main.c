@@ -10,6 +10,7 @@
 #include <string.h>
 
 static const struct fp_verb verbs[] = {
+    { "cut", fp_cut_main, "take a part out of a trace, by time, step, kernel, device and more" },
     { "view", fp_view_main, "open a trace in Perfetto's page" },
     { NULL, NULL, NULL },
 };

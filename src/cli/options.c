@@ -77,7 +77,7 @@ SELECT_SETTER(exclude)
 
 static const struct shared_option shared_options[] = {
     { FP_GROUP_OUTPUT, "output", "FILE",
-      "Write to FILE (-o FILE; \"-\": standard output). It appears whole or not at all.", set_output },
+      "Write to FILE; \"-\" is standard output. It appears whole or not at all.", set_output },
     { FP_GROUP_FORMAT, "format", "table|csv|json", "What is printed. Default: table.", set_format },
     { FP_GROUP_FORMAT, "unit", "auto|ns|us|ms|s", "Unit of times in tables. CSV and JSON are always in ns.",
       set_unit },
@@ -130,7 +130,7 @@ static void print_wrapped(const char *text, size_t column) {
 }
 
 static void print_option(const char *name, const char *value, const char *help) {
-    int used = printf("  --%s%s%s", name, value ? " " : "", value ? value : "");
+    int used = printf("  %s--%s%s%s", strcmp(name, "output") == 0 ? "-o, " : "", name, value ? " " : "", value ? value : "");
     if (used > HELP_COLUMN - 2)
         printf("\n%*s", HELP_COLUMN, "");
     else

@@ -1,0 +1,36 @@
+// rewrite.h - the course that cut and convert share: read, keep or leave out, write.
+//
+// In:  an input and what to do with it. Out: a trace at its target, whole or not at all, and how many events
+// went into it.
+#ifndef FP_CLI_REWRITE_H
+#define FP_CLI_REWRITE_H
+
+#include "analysis/cut.h"
+#include "analysis/emit.h"
+#include "cli/input.h"
+
+struct fp_rewrite {
+    const char *verb;
+    enum fp_emit_style style;
+    bool drop_metadata;  // top-level keys that no viewer and no analysis needs
+    bool drop_secrets;   // their values become "[removed]"
+    const char *own_key; // a top-level key to add, and its value as JSON; may be NULL
+    const char *own_value;
+    int packing; // as in fp_output_options
+    int level;
+};
+
+struct fp_rewrite_result {
+    uint64_t events, written;
+    uint64_t secrets;
+    uint64_t keys_dropped;
+    struct fp_mended mended;
+};
+
+// Copies `input` to `target`; `cut` may be NULL: everything. 0 or a negative errno, after saying what is to
+// be said.
+int fp_rewrite_run(const struct fp_rewrite *rewrite, const struct fp_options *options,
+                   const struct fp_input *input, const struct fp_cut *cut, const char *target,
+                   struct fp_rewrite_result *result, struct fp_error *err);
+
+#endif
