@@ -11,6 +11,7 @@
 
 static const struct fp_verb verbs[] = {
     { "cut", fp_cut_main, "take a part out of a trace, by time, step, kernel, device and more" },
+    { "stats", fp_stats_main, "where does the time go?" },
     { "view", fp_view_main, "open a trace in Perfetto's page" },
     { NULL, NULL, NULL },
 };

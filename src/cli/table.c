@@ -204,10 +204,10 @@ static const struct {
 };
 
 static enum fp_unit fitting_unit(uint64_t largest_ns) {
-    return largest_ns >= 10000000000u ? FP_UNIT_S
-           : largest_ns >= 10000000   ? FP_UNIT_MS
-           : largest_ns >= 10000      ? FP_UNIT_US
-                                      : FP_UNIT_NS;
+    return largest_ns >= 1000000000 ? FP_UNIT_S
+           : largest_ns >= 1000000  ? FP_UNIT_MS
+           : largest_ns >= 1000     ? FP_UNIT_US
+                                    : FP_UNIT_NS;
 }
 
 static uint64_t absolute(int64_t value) {
@@ -378,7 +378,7 @@ static void lay_out(const struct fp_report *report, const struct item *item, enu
     for (size_t c = 0; c < item->column_count; c++) {
         const struct fp_column *column = &item->columns[c];
         layout[c].unit = is_time(column->kind) ? column_unit(report, item, c, asked) : FP_UNIT_AUTO;
-        snprintf(layout[c].title, sizeof(layout[c].title), is_time(column->kind) ? "%s (%s)" : "%s",
+        snprintf(layout[c].title, sizeof(layout[c].title), is_time(column->kind) ? "%s %s" : "%s",
                  column->title, is_time(column->kind) ? units[layout[c].unit].name : "");
         layout[c].width = width_of(layout[c].title, strlen(layout[c].title));
         for (size_t i = c; i < item->cell_count; i += item->column_count) {

@@ -18,6 +18,7 @@ struct fp_verb {
 };
 
 int fp_cut_main(int argc, char **argv);
+int fp_stats_main(int argc, char **argv);
 int fp_view_main(int argc, char **argv);
 
 #endif

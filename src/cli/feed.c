@@ -1,0 +1,121 @@
+// feed.c - reads one trace for a verb.
+//
+// In:  a path. Out: events to a callback; the reader's notes as sentences.
+
+#include "cli/feed.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/progress.h"
+
+static int begin_select(const struct fp_options *options, const char *path,
+                        const struct fp_reader_options *read, struct fp_select **select,
+                        struct fp_error *err) {
+    int code = fp_select_new(&options->select, select, err);
+    if (code || !fp_select_needs_ahead(*select))
+        return code;
+    if (strcmp(path, "-") == 0) {
+        fp_error_set(err,
+                     "standard input cannot be read twice, which --from, --to and --step need. Give a file");
+        return -ESPIPE;
+    }
+    return fp_select_read_ahead(*select, path, read, err);
+}
+
+void fp_feed_read(struct fp_feed *feed, const char *path, const struct fp_options *options, bool salvage,
+                  int (*each)(void *user, const struct fp_trace_event *event), void *user) {
+    struct fp_reader_options read = { .size = sizeof(read), .salvage = salvage, .threads = options->threads };
+    struct fp_select *select = NULL;
+    const struct fp_trace_event *event;
+    struct fp_progress progress;
+    *feed = (struct fp_feed){ 0 };
+    feed->code = begin_select(options, path, &read, &select, &feed->err);
+    if (!feed->code)
+        feed->code = fp_reader_open(path, &read, &feed->reader, &feed->err);
+    if (!feed->code) {
+        bool all = fp_select_all(select);
+        uint64_t events = 0;
+        int code;
+        fp_progress_begin(&progress, fp_reader_source(feed->reader));
+        while ((code = fp_reader_next(feed->reader, &event, &feed->err)) == 1) {
+            fp_progress_event(&progress, ++events);
+            int chosen = all ? 1 : fp_select_test(select, event);
+            if (chosen > 0)
+                chosen = each(user, event);
+            if (chosen < 0) {
+                fp_error_set(&feed->err, "%s: not enough memory after %llu events", path,
+                             (unsigned long long)events);
+                code = chosen;
+                break;
+            }
+        }
+        feed->code = code;
+        fp_progress_end(&progress);
+    }
+    fp_select_free(select);
+}
+
+static void say_note(struct fp_report *report, const struct fp_note *note, enum fp_note_kind kind) {
+    char place[160] = "";
+    if (note->place_count && note->places[0].line)
+        snprintf(place, sizeof(place), ", first at line %llu, column %llu (byte %llu)",
+                 (unsigned long long)note->places[0].line, (unsigned long long)note->places[0].column,
+                 (unsigned long long)note->places[0].byte);
+    char times[40] = "";
+    if (note->count > 1)
+        snprintf(times, sizeof(times), " (%llu times)", (unsigned long long)note->count);
+    fp_report_note(report, "%s%s%s%s%s", fp_note_sentence(kind), times, place,
+                   note->places[0].text[0] ? ": " : "", note->places[0].text);
+}
+
+void fp_feed_notes(const struct fp_feed *feed, struct fp_report *report) {
+    struct fp_reader_summary summary;
+    if (!feed->reader)
+        return;
+    fp_reader_summarise(feed->reader, &summary);
+    if (summary.faults)
+        fp_report_note(report,
+                       "NOT WHOLE: %llu stretches (%llu bytes, at least %llu events) could not be read",
+                       (unsigned long long)summary.faults, (unsigned long long)summary.lost_bytes,
+                       (unsigned long long)summary.lost_events);
+    for (int severity = FP_SEVERITY_ERROR; severity >= FP_SEVERITY_NOTE; severity--)
+        for (int kind = 0; kind < FP_NOTE_KINDS; kind++) {
+            const struct fp_note *note = fp_reader_note(feed->reader, kind);
+            // The wording of the fault stands in the sentence about the trailer, and about what was lost.
+            bool said =
+                kind == FP_NOTE_JSON_FAULT && fp_reader_note(feed->reader, FP_NOTE_TRAILER_BAD)->count;
+            if (note->count && (int)fp_note_severity(kind) == severity && !said)
+                say_note(report, note, kind);
+        }
+}
+
+bool fp_feed_output_begin(struct fp_feed_output *out, const struct fp_options *options, const char *verb) {
+    struct fp_error err = { "" };
+    struct fp_output_options plain = { sizeof(plain), FP_PACKING_PLAIN + 1, 0 };
+    *out = (struct fp_feed_output){ .options = options, .verb = verb };
+    int code = fp_output_open(options->output ? options->output : "-", &plain, &out->output, &err);
+    if (code)
+        fp_say(verb, "%s", err.text);
+    return code == 0;
+}
+
+void fp_feed_output_next(struct fp_feed_output *out) {
+    bool list = out->options->format == FP_FORMAT_JSON && out->options->path_count > 1;
+    if (list)
+        (void)fp_output_text(out->output, out->begun ? ",\n" : "[\n");
+    else if (out->begun)
+        (void)fp_output_text(out->output, "\n");
+    out->begun++;
+}
+
+bool fp_feed_output_end(struct fp_feed_output *out) {
+    struct fp_error err = { "" };
+    if (out->options->format == FP_FORMAT_JSON && out->options->path_count > 1)
+        (void)fp_output_text(out->output, "]\n");
+    int code = fp_output_commit(out->output, &err);
+    if (code)
+        fp_say(out->verb, "%s", err.text);
+    return code == 0;
+}
