@@ -59,6 +59,8 @@ enum fp_loss {
     FP_LOSS_MALFORMED,    // end before start, only one of both, longer than an hour, not wholly inside its
                           // buffer
     FP_LOSS_UNKNOWN_KIND, // a record kind this build does not know (counted under FP_KIND_COUNT)
+    FP_LOSS_UNCOUNTED,    // records are missing and nobody can know how many (a buffer that cannot be read
+                          // to its end, buffers that went to somebody else): the count is of such places
     FP_LOSS_COUNT
 };
 

@@ -24,10 +24,9 @@ static const struct {
 };
 
 static const char *const loss_words[FP_LOSS_COUNT] = {
-    [FP_LOSS_DROPPED] = "dropped",
-    [FP_LOSS_NO_TIMING] = "no_timing",
-    [FP_LOSS_MALFORMED] = "malformed",
-    [FP_LOSS_UNKNOWN_KIND] = "unknown_kind",
+    [FP_LOSS_DROPPED] = "dropped",     [FP_LOSS_NO_TIMING] = "no_timing",
+    [FP_LOSS_MALFORMED] = "malformed", [FP_LOSS_UNKNOWN_KIND] = "unknown_kind",
+    [FP_LOSS_UNCOUNTED] = "uncounted",
 };
 
 // A text that grows up to its capacity and knows how long it would have become.
@@ -86,6 +85,7 @@ static void add_losses(struct text *text, const struct fp_ledger *ledger) {
                 [FP_LOSS_NO_TIMING] = "without timing",
                 [FP_LOSS_MALFORMED] = "malformed",
                 [FP_LOSS_UNKNOWN_KIND] = "not understood",
+                [FP_LOSS_UNCOUNTED] = "and an unknown number after it",
             };
             if (row->lost[reason])
                 add(text, ", %" PRIu64 " %s %s", row->lost[reason],

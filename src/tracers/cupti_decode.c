@@ -548,27 +548,26 @@ static void read_record(struct fp_cupti_decoder *decoder, const struct fp_sink *
     shapes[shape].read(decoder, sink, at, usable);
 }
 
-// What the iterator could not step over: the record there and all behind it.
+// What the iterator could not step over: the record there, and an unknown number behind it.
 static void lose_rest(const struct fp_cupti_decoder *decoder, const struct fp_sink *sink, const uint8_t *at,
                       const uint8_t *end, uint32_t status) {
     size_t left = (size_t)(end - at);
     if (left < sizeof(uint32_t))
         return;
-    bool unknown = status == FP_CUPTI_ERROR_INVALID_KIND && kind_at(at) != FP_CUPTI_KIND_INVALID &&
-                   fp_cupti_shape_of(kind_at(at)) < 0;
+    uint32_t kind = kind_at(at);
+    bool unknown =
+        status == FP_CUPTI_ERROR_INVALID_KIND && kind != FP_CUPTI_KIND_INVALID && fp_cupti_shape_of(kind) < 0;
     sink->lose(sink->owner, FP_KIND_COUNT, unknown ? FP_LOSS_UNKNOWN_KIND : FP_LOSS_MALFORMED, 1);
-    fp_log("cupti", "iteration ended with status %u at kind %u, %zu bytes before the end", status,
-           kind_at(at), left);
-    // How many records lie behind the first is not known, so their loss is one, and a sentence.
-    if (unknown && left > decoder->options.layout->sizes[FP_CUPTI_SHAPE_EXTERNAL_CORRELATION]) {
-        char text[160];
-        sink->lose(sink->owner, FP_KIND_COUNT, FP_LOSS_MALFORMED, 1);
-        snprintf(
-            text, sizeof(text),
-            "CUPTI's iterator stops at a record of kind %u: up to %zu bytes of records behind it are lost",
-            kind_at(at), left);
-        sink->note(sink->owner, text);
-    }
+    fp_log("cupti", "iteration ended with status %u at kind %u, %zu bytes before the end", status, kind,
+           left);
+    if (left <= decoder->options.layout->sizes[FP_CUPTI_SHAPE_EXTERNAL_CORRELATION])
+        return; // hardly room for another
+    char text[160];
+    sink->lose(sink->owner, FP_KIND_COUNT, FP_LOSS_UNCOUNTED, 1);
+    snprintf(text, sizeof(text),
+             "CUPTI's iterator stops at a record of kind %u: up to %zu bytes of records behind it are lost",
+             kind, left);
+    sink->note(sink->owner, text);
 }
 
 // Where the record behind `at` would begin by the layout.

@@ -439,7 +439,7 @@ static void a_kind_that_the_iterator_does_not_know_is_counted_and_what_stood_bef
     decode_made(&d, &made);
     assert_int_equal(collected_count(&d.all, FP_KIND_KERNEL), 1);
     assert_int_equal(d.all.lost[FP_KIND_COUNT][FP_LOSS_UNKNOWN_KIND], 1);
-    assert_int_equal(d.all.lost[FP_KIND_COUNT][FP_LOSS_MALFORMED], 1); // those behind it, however many
+    assert_int_equal(d.all.lost[FP_KIND_COUNT][FP_LOSS_UNCOUNTED], 1); // those behind it, however many
     assert_non_null(strstr(d.all.notes, "777"));
     end(&d);
 }
