@@ -69,6 +69,7 @@ struct fp_tracer {
     bool prepared;
     // One session, from start to the drain after stop.
     bool running, stopped;
+    bool taken_over; // its buffers, by another library
     bool armed[ARMED_KINDS], driver_kind, driver_calls;
     uint32_t thread_id_type_before;
     bool thread_id_type_set;
@@ -86,6 +87,9 @@ static struct {
     _Atomic(struct fp_cupti_layout *) layout;
     _Atomic(void (*)(void *)) wake;
     _Atomic(void *) wake_owner;
+    // Buffers with records that came back in this session: by a flush of ours, and because they were full.
+    atomic_bool flushing;
+    atomic_uint came_by_flush, came_full;
     atomic_uint inside;   // threads in a callback of ours
     atomic_bool pushed;   // in this session
     atomic_bool in_child; // a fork's child: CUPTI is not to be used there
@@ -123,6 +127,8 @@ static void on_completed(struct CUctx_st *context, uint32_t stream, uint8_t *buf
     (void)size;
     atomic_fetch_add(&shared.inside, 1);
     fp_log("cupti", "buffer %p completed, %zu bytes", (void *)buffer, valid);
+    if (valid)
+        atomic_fetch_add(atomic_load(&shared.flushing) ? &shared.came_by_flush : &shared.came_full, 1);
     if (fp_buffers_complete(atomic_load_explicit(&shared.buffers, memory_order_acquire), buffer, valid)) {
         void (*wake)(void *) = atomic_load(&shared.wake);
         if (wake)
@@ -426,7 +432,10 @@ static int cupti_start(struct fp_tracer *tracer, const struct fp_session_options
         disarm(tracer);
         return -ENOMEM;
     }
+    tracer->taken_over = false;
     atomic_store(&shared.pushed, false);
+    atomic_store(&shared.came_full, 0);
+    atomic_store(&shared.came_by_flush, 0);
     atomic_store(&shared.wake_owner, options->wake_owner);
     atomic_store(&shared.wake, options->wake);
     fp_buffers_count(atomic_load(&shared.buffers), &tracer->counts_at_start);
@@ -458,25 +467,60 @@ static uint32_t wait_for_buffers(uint64_t timeout_ns) {
     return left;
 }
 
-// A session in which ids were pushed and no buffer was asked for has recorded nothing. Why, CUPTI does not
-// say.
+// What CUPTI does not say: that its buffers went to somebody else, or that it never began.
 static void judge_silence(struct fp_tracer *tracer) {
+    const struct fp_buffers_counts *before = &tracer->counts_at_start;
     struct fp_buffers_counts counts;
     fp_buffers_count(atomic_load(&shared.buffers), &counts);
-    bool asked = counts.requested != tracer->counts_at_start.requested ||
-                 counts.completed != tracer->counts_at_start.completed;
-    if (asked || !atomic_load(&shared.pushed) || fp_cuda_driver_has_context(&tracer->library.driver) == 0)
+    if (counts.requested != before->requested) {
+        // A full buffer is followed by the next one, which comes back at the latest by the flush.
+        tracer->taken_over = atomic_load(&shared.came_full) && !atomic_load(&shared.came_by_flush);
+        if (tracer->taken_over)
+            note(tracer,
+                 "after %u full buffers CUPTI asked for no more: another library has registered "
+                 "its own buffer callbacks, and the records that followed went there",
+                 atomic_load(&shared.came_full));
         return;
-    if (tracer->prepared)
-        note(tracer,
-             "CUPTI asked for no buffer while operators ran. If they used the device, another library has "
-             "registered its own buffer callbacks and took the records");
-    else
-        note(tracer, "CUPTI asked for no buffer while operators ran. If they used the device, this driver "
-                     "delivers nothing "
-                     "once a context exists (cure: call flagprof.prepare() before the first CUDA call), or "
-                     "another library "
-                     "has registered its own buffer callbacks and took the records");
+    }
+    // Where buffers came before in this process, or no context exists, nothing ran on the device.
+    if (before->requested || !atomic_load(&shared.pushed) ||
+        fp_cuda_driver_has_context(&tracer->library.driver) == 0)
+        return;
+    note(tracer,
+         "CUPTI asked for no buffer while operators ran. If they used the device, another library has "
+         "registered its own buffer callbacks%s",
+         tracer->prepared ? ""
+                          : ", or this driver delivers nothing to those who register after the first "
+                            "context: call flagprof.prepare() before the first CUDA call");
+}
+
+static uint32_t flush(struct fp_tracer *tracer, const char *what) {
+    atomic_store(&shared.flushing, true);
+    uint32_t result = say(tracer, what, tracer->library.call.flush_all(FP_CUPTI_FLUSH_FORCED));
+    atomic_store(&shared.flushing, false);
+    return result;
+}
+
+// Ends the session's part that CUPTI has: flushed first, since a kind that is switched off may forget what it
+// has not written; and again, since calls of other threads went on meanwhile. Returns the first result that
+// is not success.
+static uint32_t end_recording(struct fp_tracer *tracer) {
+    uint32_t first = flush(tracer, "flush");
+    disarm(tracer);
+    uint32_t last = flush(tracer, "last flush");
+    return first ? first : last;
+}
+
+static void log_buffers(const struct fp_tracer *tracer) {
+    const struct fp_buffers_counts *before = &tracer->counts_at_start;
+    struct fp_buffers_counts now;
+    fp_buffers_count(atomic_load(&shared.buffers), &now);
+    fp_log("cupti",
+           "stopped: %" PRIu64 " buffers requested, %" PRIu64 " completed, %" PRIu64 " spares, %" PRIu64
+           " refused, %u still out",
+           now.requested - before->requested, now.completed - before->completed,
+           now.spares_given - before->spares_given, now.refused - before->refused,
+           fp_buffers_outstanding(atomic_load(&shared.buffers)));
 }
 
 static int cupti_stop(struct fp_tracer *tracer, uint64_t timeout_ns, struct fp_error *err) {
@@ -487,35 +531,17 @@ static int cupti_stop(struct fp_tracer *tracer, uint64_t timeout_ns, struct fp_e
     tracer->stopped = true;
     if (atomic_load(&shared.in_child))
         return -ECHILD;
-    // Flushed first, since a kind that is switched off may forget what it has not written; and again, since
-    // calls of other threads went on meanwhile.
-    uint32_t status = say(tracer, "flush", tracer->library.call.flush_all(FP_CUPTI_FLUSH_FORCED));
-    disarm(tracer);
-    uint32_t again = say(tracer, "last flush", tracer->library.call.flush_all(FP_CUPTI_FLUSH_FORCED));
+    uint32_t status = end_recording(tracer);
     uint32_t left = wait_for_buffers(timeout_ns);
     forget_wake();
     judge_silence(tracer);
-    struct fp_buffers_counts counts;
-    fp_buffers_count(atomic_load(&shared.buffers), &counts);
-    fp_log("cupti",
-           "stopped: %" PRIu64 " buffers requested, %" PRIu64 " completed, %" PRIu64 " spares, %" PRIu64
-           " refused, %u still out, %u of them with records",
-           counts.requested - tracer->counts_at_start.requested,
-           counts.completed - tracer->counts_at_start.completed,
-           counts.spares_given - tracer->counts_at_start.spares_given,
-           counts.refused - tracer->counts_at_start.refused,
-           fp_buffers_outstanding(atomic_load(&shared.buffers)), left);
+    log_buffers(tracer);
     if (left) {
-        note(tracer,
-             "%u buffers with records did not come back from CUPTI: another library may have registered its "
-             "own "
-             "callbacks, and took them",
-             left);
+        note(tracer, "%u buffers with records did not come back from CUPTI", left);
         fp_error_set(err, "CUPTI still holds %u buffers with records", left);
         return -ETIMEDOUT;
     }
-    if (status != FP_CUPTI_SUCCESS || again != FP_CUPTI_SUCCESS) {
-        status = status ? status : again;
+    if (status != FP_CUPTI_SUCCESS) {
         fp_error_set(err, "CUPTI's flush answered %u (%s)", status,
                      fp_cupti_result_text(&tracer->library, status));
         return -EIO;
@@ -535,6 +561,9 @@ static void drain_dropped(struct fp_tracer *tracer, const struct fp_sink *sink) 
     if (tracer->library.call.get_dropped &&
         tracer->library.call.get_dropped(NULL, 0, &dropped) == FP_CUPTI_SUCCESS && dropped)
         sink->lose(sink->owner, FP_KIND_COUNT, FP_LOSS_DROPPED, dropped); // of what kind CUPTI does not tell
+    if (tracer->taken_over)
+        sink->lose(sink->owner, FP_KIND_COUNT, FP_LOSS_UNCOUNTED, 1);
+    tracer->taken_over = false;
     if (sum || dropped)
         fp_log("cupti", "dropped: %" PRIu64 " records with spares, %zu by CUPTI's count", sum, dropped);
 }
