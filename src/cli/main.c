@@ -12,6 +12,7 @@
 static const struct fp_verb verbs[] = {
     { "cut", fp_cut_main, "take a part out of a trace, by time, step, kernel, device and more" },
     { "stats", fp_stats_main, "where does the time go?" },
+    { "info", fp_info_main, "what would record here, and why each other would not" },
     { "view", fp_view_main, "open a trace in Perfetto's page" },
     { NULL, NULL, NULL },
 };

@@ -19,6 +19,7 @@ struct fp_verb {
 
 int fp_cut_main(int argc, char **argv);
 int fp_stats_main(int argc, char **argv);
+int fp_info_main(int argc, char **argv);
 int fp_view_main(int argc, char **argv);
 
 #endif

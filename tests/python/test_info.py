@@ -1,0 +1,101 @@
+# test_info.py - `flagprof info` tells the truth about this machine, and about libraries that it cannot use.
+
+import json
+import os
+import pathlib
+import shutil
+
+import pytest
+
+RELEASES = ("13.0.85", "13.2.86", "13.5.25")
+
+
+@pytest.fixture
+def info(run_cli, tmp_path):
+    def call(*arguments, **env):
+        found = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "TMPDIR": str(tmp_path), **env}
+        done = run_cli("info", "--json", *arguments, env=found)
+        return done, json.loads(done.stdout)
+
+    return call
+
+
+@pytest.fixture
+def facade(tree):
+    libraries = sorted(tree.build.glob("sim/cupti-13.0/libcupti.so.13"))
+    if not libraries:
+        pytest.skip("no CUPTI facade is built (scripts/fetch_cupti.py brings the headers that it needs)")
+    return libraries[0]
+
+
+def no_driver():
+    return not shutil.which("nvidia-smi") and not pathlib.Path("/proc/driver/nvidia").exists()
+
+
+def row(answer, accelerator="cuda"):
+    return next(row for row in answer["accelerators"] if row["accelerator"] == accelerator)
+
+
+@pytest.mark.skipif(not no_driver(), reason="this machine has an NVIDIA driver")
+def test_without_a_driver_every_row_has_its_reason_and_the_status_says_so(info):
+    done, answer = info()
+    assert done.returncode == 1
+    assert answer["used"] == "none"
+    assert all(row["state"] == "refused" and row["reason"] for row in answer["accelerators"])
+    assert "driver" in row(answer)["reason"]
+
+
+@pytest.mark.skipif(not no_driver(), reason="this machine has an NVIDIA driver")
+@pytest.mark.parametrize("release", RELEASES)
+def test_nvidias_own_library_without_a_driver_is_refused_and_does_no_harm(info, cupti_dir, release):
+    library = cupti_dir / release / "lib" / f"libcupti.so.{release.split('.')[0]}"
+    if not library.exists():
+        pytest.skip(f"CUPTI {release} was not fetched")
+    done, answer = info(FLAGOS_TRACER_LIBRARY=str(library))
+    assert done.returncode == 1
+    assert "driver" in row(answer)["reason"] and str(library) in row(answer)["reason"]
+
+
+def test_a_library_that_is_not_there_is_named(info):
+    done, answer = info(FLAGOS_TRACER_LIBRARY="/nowhere/libcupti.so.13", FLAGOS_ACCELERATOR="cuda")
+    assert done.returncode == 1
+    assert "/nowhere/libcupti.so.13" in row(answer)["reason"]
+
+
+def test_the_simulated_accelerator_is_shown_as_what_it_is(info, facade):
+    done, answer = info(FLAGOS_TRACER_LIBRARY=str(facade))
+    assert done.returncode == 0
+    assert answer["used"] == "cuda"
+    assert answer["simulated"]
+    assert answer["library"] == str(facade)
+    assert answer["library_version"].startswith("13.0 (API 1300")
+    assert {"CONCURRENT_KERNEL", "MEMCPY", "MEMSET", "RUNTIME"} <= {row["kind"] for row in answer["kinds"]}
+    assert [device["ordinal"] for device in answer["devices"]] == [0, 1]
+    assert all(device["memory_bytes"] > 0 and device["multiprocessors"] > 0 for device in answer["devices"])
+
+
+def test_an_unknown_accelerator_is_said_with_the_names_that_are_known(info):
+    done, answer = info(FLAGOS_ACCELERATOR="abacus")
+    assert done.returncode == 1
+    assert any("abacus" in note and "cuda" in note for note in answer["notes"])
+
+
+def test_adaptors_that_are_built_are_listed_and_unfinished_ones_are_not(info, tmp_path):
+    for name, whole in (("2.13.0+cpu-abc-cxx11abi1-cp311-x", True), ("2.11.0-def-cxx11abi1-cp312-y", False)):
+        folder = tmp_path / "cache" / "flagprof" / "adaptors" / name
+        folder.mkdir(parents=True)
+        if whole:
+            (folder / "adaptor.so").write_bytes(b"")
+    _, answer = info()
+    assert [row["torch"] for row in answer["adaptors"]] == ["2.13.0+cpu"]
+
+
+def test_a_person_reads_the_reason_whole(run_cli):
+    done = run_cli("info", env={"FLAGOS_TRACER_LIBRARY": "/nowhere/" + "deep/" * 20 + "libcupti.so.13"})
+    assert "No such file" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 140
+
+
+def test_it_takes_no_file(run_cli):
+    done = run_cli("info", os.devnull)
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
