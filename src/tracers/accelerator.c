@@ -46,7 +46,7 @@ static const struct fp_accelerator_row *find_row(const char *accelerator) {
     return NULL;
 }
 
-// The tracer that FLAGOS_ACCELERATOR names, else the first one whose symbol the library exports. NULL: no
+// The tracer that FLAGOS_ACCELERATOR names, else the one whose symbol the library exports. NULL: no
 // library is named, or it is nobody's.
 static const struct fp_accelerator_row *owner_of(const char *library, const char *named) {
     if (!library)
@@ -59,10 +59,12 @@ static const struct fp_accelerator_row *owner_of(const char *library, const char
         return fp_accelerator_rows[0].accelerator && !fp_accelerator_rows[1].accelerator ? fp_accelerator_rows
                                                                                          : NULL;
     }
+    // CUPTI's spellings are offered by other vendors' libraries beside their own, so its row is asked last.
+    const struct fp_accelerator_row *owner = NULL;
     for (const struct fp_accelerator_row *row = fp_accelerator_rows; row->accelerator; row++)
         if (dlsym(handle, row->library_symbol))
-            return row;
-    return NULL;
+            owner = row;
+    return owner;
 }
 
 // ---- Trying

@@ -1,24 +1,16 @@
 // nested_calls.c - which driver calls are launches of their own (nested_calls.h).
 //
-// Ids that were seen are kept as bits in pages, since they are dense: a million launches take 128 KB a set.
-// Waiting driver calls are bounded, so memory is: 32,768 calls of 48 bytes.
+// Waiting driver calls are bounded, so memory is: 32,768 calls of 48 bytes. An id that there was no memory
+// for is not remembered: a driver call may then be shown beside its runtime call, no more.
 
 #include "tracers/nested_calls.h"
+
+#include "tracers/id_set.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    PAGE_BYTES = 4096,
-    PAGE_IDS = PAGE_BYTES * 8,
-    MIDDLE = 512,
-    TOP = 256
-}; // TOP * MIDDLE * PAGE_IDS = 2^32
 enum { WAITING_MAX = 32768, RECENT = 32, LOOK_BACK = 16 };
-
-struct id_set {
-    uint8_t **middle[TOP];
-};
 
 struct waiting {
     struct fp_call_record call;
@@ -26,38 +18,12 @@ struct waiting {
 };
 
 struct fp_nested_calls {
-    struct id_set device, runtime;
+    struct fp_id_set device, runtime;
     struct waiting *waiting;
     size_t count, capacity;
     struct fp_call_record recent[RECENT]; // runtime calls, for driver records that come after theirs
     size_t recent_next;
 };
-
-static void set_free(struct id_set *set) {
-    for (size_t top = 0; top < TOP; top++) {
-        for (size_t middle = 0; set->middle[top] && middle < MIDDLE; middle++)
-            free(set->middle[top][middle]);
-        free(set->middle[top]);
-    }
-}
-
-// Out of memory an id is not remembered: a driver call may then be shown beside its runtime call, no more.
-static void set_add(struct id_set *set, uint32_t id) {
-    uint32_t page = id / PAGE_IDS;
-    uint8_t ***middle = &set->middle[page / MIDDLE];
-    if (!*middle && !(*middle = calloc(MIDDLE, sizeof(**middle))))
-        return;
-    uint8_t **bits = &(*middle)[page % MIDDLE];
-    if (!*bits && !(*bits = calloc(1, PAGE_BYTES)))
-        return;
-    (*bits)[id % PAGE_IDS / 8] |= (uint8_t)(1u << id % 8);
-}
-
-static bool set_has(const struct id_set *set, uint32_t id) {
-    uint32_t page = id / PAGE_IDS;
-    uint8_t **middle = set->middle[page / MIDDLE];
-    return middle && middle[page % MIDDLE] && middle[page % MIDDLE][id % PAGE_IDS / 8] >> id % 8 & 1;
-}
 
 struct fp_nested_calls *fp_nested_calls_new(void) {
     return calloc(1, sizeof(struct fp_nested_calls));
@@ -66,14 +32,14 @@ struct fp_nested_calls *fp_nested_calls_new(void) {
 void fp_nested_calls_free(struct fp_nested_calls *nested) {
     if (!nested)
         return;
-    set_free(&nested->device);
-    set_free(&nested->runtime);
+    fp_id_set_free(&nested->device);
+    fp_id_set_free(&nested->runtime);
     free(nested->waiting);
     free(nested);
 }
 
 void fp_nested_calls_device_work(struct fp_nested_calls *nested, uint32_t correlation) {
-    set_add(&nested->device, correlation);
+    fp_id_set_add(&nested->device, correlation);
 }
 
 static bool encloses(const struct fp_call_record *outer, const struct fp_call_record *inner) {
@@ -81,7 +47,7 @@ static bool encloses(const struct fp_call_record *outer, const struct fp_call_re
 }
 
 void fp_nested_calls_runtime_call(struct fp_nested_calls *nested, const struct fp_call_record *call) {
-    set_add(&nested->runtime, call->correlation);
+    fp_id_set_add(&nested->runtime, call->correlation);
     nested->recent[nested->recent_next++ % RECENT] = *call;
     // A call's record is written when it returns, so what it enclosed is among the last of its thread.
     size_t looked = 0;
@@ -100,7 +66,7 @@ static void settle_first(struct fp_nested_calls *nested, size_t count, fp_call_s
         const struct waiting *waiting = &nested->waiting[at];
         uint32_t id = waiting->call.correlation;
         bool is_nested =
-            set_has(&nested->runtime, id) || (waiting->enclosed && !set_has(&nested->device, id));
+            fp_id_set_has(&nested->runtime, id) || (waiting->enclosed && !fp_id_set_has(&nested->device, id));
         settled(owner, &waiting->call, is_nested);
     }
     nested->count -= count;
@@ -115,7 +81,7 @@ void fp_nested_calls_driver_call(struct fp_nested_calls *nested, const struct fp
         size_t capacity = nested->capacity ? nested->capacity * 2 : 64;
         struct waiting *grown = realloc(nested->waiting, capacity * sizeof(*grown));
         if (!grown) { // better shown without waiting than not at all
-            settled(owner, call, set_has(&nested->runtime, call->correlation));
+            settled(owner, call, fp_id_set_has(&nested->runtime, call->correlation));
             return;
         }
         nested->waiting = grown;

@@ -6,10 +6,14 @@
 #include "tracers/table.h"
 
 #include "tracers/cupti.h"
+#include "tracers/mcpti.h"
 
 const struct fp_accelerator_row fp_accelerator_rows[] = {
 #if !defined(FP_ONLY) || defined(FP_ONLY_CUDA)
     { "cuda", &fp_cupti_ops, "cuptiActivityEnable" },
+#endif
+#if !defined(FP_ONLY) || defined(FP_ONLY_METAX)
+    { "metax", &fp_mcpti_ops, "mcptiActivityGetApiName" },
 #endif
     { NULL, NULL, NULL },
 };

@@ -87,7 +87,8 @@ def test_everything_but_the_tracers_compiles_with_their_private_headers_out_of_r
     for folder in ("include", "src"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
     for path in (tmp_path / "src" / "tracers").iterdir():
-        if path.name.startswith(tuple(VENDORS)):
+        is_door = path.name.removesuffix(".h") in VENDORS  # a tracer's ops, which the table needs
+        if path.name.startswith(tuple(VENDORS)) and not is_door:
             path.unlink()
     sources = [path for path in (tmp_path / "src").rglob("*.c")]
     assert len(sources) > 10

@@ -1,0 +1,624 @@
+// twin_session.c - one session after another with a library whose interface is a copy of CUPTI's
+// (twin_session.h).
+//
+// The vendor's callbacks take no lock, allocate nothing and call nothing of the vendor's: a name asked for
+// from there deadlocks [CODE: MCPTI 3.8.0].
+
+#include "tracers/twin_session.h"
+
+#include "base/log.h"
+#include "tracers/clock.h"
+#include "tracers/twin_decode.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+// As for CUPTI (cupti.c tells the figures): 128 MB at most, untouched ones cost nothing.
+enum { BUFFER_BYTES = 2 << 20, BUFFERS = 64, SPARE_BYTES = 64 << 10, SPARES = 16, BUFFERS_KEPT = 2 };
+// A clock within a second of the epoch is the epoch's.
+enum { SAME_CLOCK_NS = 1000000000 };
+// How many buffers wait for the layout's verdict, at most.
+enum { HELD_MAX = 8, KINDS_MAX = 16, NOTES = 8, NOTE_BYTES = 400 };
+#define SECOND_NS INT64_C(1000000000)
+
+struct fp_tracer {
+    const struct fp_twin_profile *profile;
+    struct fp_twin_library library;
+    char version[96];
+    const char *kinds[KINDS_MAX + 1];
+    // What the records have shown of the layout; kept from session to session.
+    struct fp_twin_evidence evidence;
+    enum fp_twin_verdict verdict;
+    // One session, from start to the drain after stop.
+    bool running, stopped;
+    bool armed[KINDS_MAX];
+    struct fp_buffers_counts counts_at_start;
+    struct fp_clock clock;
+    struct fp_twin_decoder *decoder;
+    struct fp_twin_surroundings around;
+    struct fp_buffer held[HELD_MAX];
+    size_t held_count;
+    char notes[NOTES][NOTE_BYTES]; // found outside of drain, told by the next one
+    size_t note_count;
+};
+
+static void note(struct fp_tracer *tracer, const char *format, ...) FP_PRINTF(2, 3);
+
+static void note(struct fp_tracer *tracer, const char *format, ...) {
+    if (tracer->note_count == NOTES)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(tracer->notes[tracer->note_count++], NOTE_BYTES, format, arguments);
+    va_end(arguments);
+}
+
+static int say(const struct fp_tracer *tracer, const char *what, const char *of, int result) {
+    fp_log(tracer->profile->name, "%s %s: %s", what, of,
+           result == 0 ? "ok" : fp_twin_result_text(&tracer->library, result));
+    return result;
+}
+
+static struct fp_buffers *buffers_of(const struct fp_tracer *tracer) {
+    return atomic_load_explicit(&tracer->profile->shared->buffers, memory_order_acquire);
+}
+
+static bool in_child(const struct fp_tracer *tracer) {
+    return atomic_load_explicit(&tracer->profile->shared->in_child, memory_order_relaxed);
+}
+
+// ---- The vendor's callbacks
+
+void fp_twin_on_requested(struct fp_twin_shared *shared, uint8_t **buffer, size_t *size,
+                          size_t *max_records) {
+    *max_records = 0; // as many as fit
+    *buffer = fp_buffers_request(atomic_load_explicit(&shared->buffers, memory_order_acquire), size);
+}
+
+void fp_twin_on_completed(struct fp_twin_shared *shared, uint8_t *buffer, size_t valid) {
+    atomic_fetch_add(&shared->inside, 1);
+    if (fp_buffers_complete(atomic_load_explicit(&shared->buffers, memory_order_acquire), buffer, valid)) {
+        void (*wake)(void *) = atomic_load(&shared->wake);
+        if (wake)
+            wake(atomic_load(&shared->wake_owner));
+    }
+    atomic_fetch_sub(&shared->inside, 1);
+}
+
+static void count_spare(void *owner, const uint8_t *buffer, size_t valid,
+                        uint64_t counts[FP_KIND_COUNT + 1]) {
+    const struct fp_twin_layout *layout = atomic_load(&((struct fp_twin_shared *)owner)->layout);
+    if (layout)
+        fp_twin_count_records(layout, buffer, valid, counts);
+}
+
+// On return no callback uses the session's wake any more.
+static void forget_wake(struct fp_twin_shared *shared) {
+    atomic_store(&shared->wake, NULL);
+    while (atomic_load(&shared->inside) != 0)
+        sched_yield();
+}
+
+// ---- Open and describe
+
+static int open_buffers(struct fp_twin_shared *shared, struct fp_error *err) {
+    struct fp_buffers_setup setup = {
+        .buffer_bytes = BUFFER_BYTES,
+        .count = BUFFERS,
+        .spare_bytes = SPARE_BYTES,
+        .spares = SPARES,
+        .may_refuse = false, // what a refusal does is not known; CUPTI before 12.9 died of it
+        .count_records = count_spare,
+        .owner = shared,
+    };
+    struct fp_buffers *buffers = NULL;
+    if (atomic_load(&shared->buffers))
+        return 0;
+    int result = fp_buffers_open(&setup, &buffers, err);
+    if (result == 0)
+        atomic_store_explicit(&shared->buffers, buffers, memory_order_release);
+    return result;
+}
+
+static void list_kinds(struct fp_tracer *tracer) {
+    const struct fp_twin_layout *layout = &tracer->library.layout;
+    size_t count = 0;
+    for (size_t at = 0; at < layout->kind_count && count < KINDS_MAX; at++)
+        if (layout->kinds[at].arming != FP_TWIN_READ_ONLY)
+            tracer->kinds[count++] = layout->kinds[at].word;
+}
+
+int fp_twin_open(const struct fp_twin_profile *profile, const struct fp_tracer_options *options,
+                 struct fp_tracer **result, struct fp_error *err) {
+    bool named =
+        options && options->size >= offsetof(struct fp_tracer_options, library) + sizeof(options->library);
+    if (atomic_load(&profile->shared->in_child)) {
+        fp_error_set(err, "this process was forked after %s was opened: neither can be used in it",
+                     profile->title);
+        return -ENODEV;
+    }
+    struct fp_tracer *tracer = calloc(1, sizeof(*tracer));
+    if (!tracer) {
+        fp_error_set(err, "no memory for the %s tracer", profile->title);
+        return -ENOMEM;
+    }
+    tracer->profile = profile;
+    int status =
+        fp_twin_library_open(&tracer->library, profile->search, named ? options->library : NULL, err);
+    if (status != 0) {
+        free(tracer);
+        return status;
+    }
+    if (!atomic_exchange(&profile->shared->watched, true))
+        pthread_atfork(NULL, NULL, profile->in_child);
+    list_kinds(tracer);
+    snprintf(tracer->version, sizeof(tracer->version), "%u", tracer->library.version);
+    *result = tracer;
+    return 0;
+}
+
+static uint64_t ask_version(int (*version)(int *)) {
+    int found = 0;
+    return version && version(&found) == 0 && found > 0 ? (uint64_t)found : 0;
+}
+
+int fp_twin_describe(struct fp_tracer *tracer, struct fp_tracer_description *description) {
+    const struct fp_twin_library *library = &tracer->library;
+    struct fp_tracer_description found = {
+        .library_path = library->path,
+        .version = tracer->version,
+        .simulated = library->simulated ? "FlagProf's simulated accelerator" : NULL,
+        .kinds = tracer->kinds,
+        .runtime_kind = tracer->profile->runtime_kind,
+        .driver_version = ask_version(library->device.driver_version),
+        .runtime_version = ask_version(library->device.runtime_version),
+        .library_version = library->version,
+    };
+    found.size = description->size < sizeof(found) ? description->size : sizeof(found);
+    memcpy(description, &found, found.size);
+    return 0;
+}
+
+int fp_twin_device_count(struct fp_tracer *tracer) {
+    return tracer->library.device_count;
+}
+
+int fp_twin_device(struct fp_tracer *tracer, uint32_t ordinal, struct fp_device *device) {
+    const struct fp_twin_devices *ask = &tracer->library.device;
+    struct fp_device found = { .size = sizeof(found) };
+    size_t bytes = 0;
+    if (ordinal >= (uint32_t)tracer->library.device_count)
+        return -EINVAL;
+    if (ask->name && ask->name(found.name, (int)sizeof(found.name), (int)ordinal) != 0)
+        found.name[0] = '\0';
+    found.name[sizeof(found.name) - 1] = '\0';
+    if (ask->memory && ask->memory(&bytes, (int)ordinal) == 0)
+        found.total_memory_bytes = bytes;
+    found.size = device->size < sizeof(found) ? device->size : sizeof(found);
+    memcpy(device, &found, found.size);
+    return 0;
+}
+
+// ---- Clock
+
+static int read_clock(void *owner, uint64_t *vendor_ns) {
+    const struct fp_tracer *tracer = owner;
+    return tracer->library.call.get_timestamp(vendor_ns) == 0 ? 0 : -EIO;
+}
+
+static void begin_clock(struct fp_tracer *tracer) {
+    struct fp_clock_sample sample;
+    tracer->clock = (struct fp_clock){ .identity = true };
+    if (!tracer->library.call.get_timestamp || fp_clock_sample(read_clock, tracer, &sample) != 0) {
+        note(tracer, "%s does not tell its clock: its times are taken for the Unix epoch's",
+             tracer->profile->title);
+        return;
+    }
+    fp_clock_begin(&tracer->clock, sample, SAME_CLOCK_NS);
+    fp_log(tracer->profile->name, "clock: %" PRId64 " ns from the epoch%s",
+           sample.vendor_ns - sample.epoch_ns, tracer->clock.identity ? ", taken as it is" : "");
+}
+
+static void follow_clock(struct fp_tracer *tracer) {
+    struct fp_clock_sample sample;
+    if (tracer->library.call.get_timestamp && fp_clock_sample(read_clock, tracer, &sample) == 0)
+        fp_clock_finish(&tracer->clock, sample);
+}
+
+int64_t fp_twin_to_epoch(struct fp_tracer *tracer, int64_t vendor_ns) {
+    return fp_clock_to_epoch(&tracer->clock, vendor_ns);
+}
+
+// What a record of this session may say: times from an hour before its start (work that was under way) to
+// this moment, in the vendor's clock.
+static void look_around(struct fp_tracer *tracer) {
+    int64_t first = tracer->clock.first.vendor_ns - 3600 * SECOND_NS;
+    tracer->around.device_count = (uint32_t)tracer->library.device_count;
+    tracer->around.process = (uint32_t)getpid();
+    tracer->around.earliest = first > 1 ? (uint64_t)first : 1;
+    tracer->around.latest =
+        tracer->clock.last.vendor_ns > 0 ? (uint64_t)tracer->clock.last.vendor_ns + (uint64_t)SECOND_NS : 0;
+}
+
+// ---- Start
+
+static int refused(const struct fp_tracer *tracer, int result) {
+    return result == tracer->profile->busy_result ? -EBUSY : -EIO;
+}
+
+static void tell_refusal(const struct fp_tracer *tracer, struct fp_error *err, const char *what, int result) {
+    fp_error_set(err, "%s does not record %s: %s (%d)%s", tracer->profile->title, what,
+                 fp_twin_result_text(&tracer->library, result), result,
+                 result == tracer->profile->busy_result
+                     ? ". Another profiler of this process has its only subscription: end that one first"
+                     : "");
+}
+
+static int register_callbacks(struct fp_tracer *tracer, struct fp_error *err) {
+    const struct fp_twin_profile *profile = tracer->profile;
+    int result = open_buffers(profile->shared, err);
+    if (result != 0)
+        return result;
+    atomic_store(&profile->shared->layout, &tracer->library.layout);
+    result = say(tracer, "registering", "the buffer callbacks",
+                 tracer->library.call.register_callbacks(profile->requested, profile->completed));
+    if (result != 0) {
+        tell_refusal(tracer, err, "into our buffers", result);
+        return refused(tracer, result);
+    }
+    if (profile->manners & FP_TWIN_FLUSH_AT_START)
+        say(tracer, "flush", "of leftovers", tracer->library.call.flush_all(0));
+    return 0;
+}
+
+static void disarm(struct fp_tracer *tracer) {
+    const struct fp_twin_layout *layout = &tracer->library.layout;
+    for (size_t at = layout->kind_count; at-- > 0;)
+        if (tracer->armed[at]) {
+            say(tracer, "disabling", layout->kinds[at].word,
+                tracer->library.call.disable(layout->kinds[at].number));
+            tracer->armed[at] = false;
+        }
+}
+
+static int arm(struct fp_tracer *tracer, struct fp_error *err) {
+    const struct fp_twin_layout *layout = &tracer->library.layout;
+    for (size_t at = 0; at < layout->kind_count && at < KINDS_MAX; at++) {
+        const struct fp_twin_kind *kind = &layout->kinds[at];
+        if (kind->arming == FP_TWIN_READ_ONLY)
+            continue;
+        int result = say(tracer, "enabling", kind->word, tracer->library.call.enable(kind->number));
+        tracer->armed[at] = result == 0;
+        if (result != 0 && (kind->arming == FP_TWIN_NEEDED || result == tracer->profile->busy_result)) {
+            tell_refusal(tracer, err, kind->word, result);
+            return refused(tracer, result);
+        }
+        if (result != 0)
+            note(tracer, "%s does not record %s here (%s)", tracer->profile->title, kind->word,
+                 fp_twin_result_text(&tracer->library, result));
+    }
+    return 0;
+}
+
+// What an earlier session left completed is of no use to this one.
+static void discard_leftovers(struct fp_tracer *tracer) {
+    struct fp_buffer buffer;
+    uint64_t dropped[FP_KIND_COUNT + 1] = { 0 };
+    size_t count = 0, vendors_count = 0;
+    for (; fp_buffers_take(buffers_of(tracer), &buffer); count++)
+        fp_buffers_recycle(buffers_of(tracer), &buffer);
+    fp_buffers_take_dropped(buffers_of(tracer), dropped);
+    if (tracer->library.call.get_dropped)
+        tracer->library.call.get_dropped(NULL, 0, &vendors_count); // asking sets it back to 0
+    if (count || vendors_count)
+        fp_log(tracer->profile->name, "%zu buffers and %zu dropped records of before are discarded", count,
+               vendors_count);
+}
+
+static const char *library_name(void *owner, uint32_t domain, uint32_t cbid) {
+    const struct fp_tracer *tracer = owner;
+    const char *name = NULL;
+    if (!tracer->library.call.call_name ||
+        tracer->library.call.call_name(tracer->profile->name_keys[domain], cbid, &name) != 0)
+        return NULL;
+    return name && *name ? name : NULL;
+}
+
+static int make_decoder(struct fp_tracer *tracer, bool all_calls, struct fp_error *err) {
+    const struct fp_twin_profile *profile = tracer->profile;
+    struct fp_twin_decoder_options options = {
+        .layout = &tracer->library.layout,
+        .log_name = profile->name,
+        .next = profile->manners & FP_TWIN_WALK_BY_SIZE ? NULL : tracer->library.call.next_record,
+        .known_name = profile->known_name,
+        .library_name = library_name,
+        .names_at_end = profile->manners & FP_TWIN_NAMES_AT_END,
+        .launches = profile->launches,
+        .owner = tracer,
+        .all_calls = all_calls,
+    };
+    memcpy(options.prefixes, profile->prefixes, sizeof(options.prefixes));
+    memcpy(options.unknown, profile->unknown, sizeof(options.unknown));
+    tracer->decoder = fp_twin_decoder_new(&options);
+    if (!tracer->decoder)
+        fp_error_set(err, "no memory to decode the records of %s", profile->title);
+    return tracer->decoder ? 0 : -ENOMEM;
+}
+
+static void end_session(struct fp_tracer *tracer) {
+    fp_twin_decoder_free(tracer->decoder);
+    tracer->decoder = NULL;
+    tracer->running = tracer->stopped = false;
+    tracer->note_count = 0;
+    for (size_t at = 0; at < tracer->held_count; at++)
+        fp_buffers_recycle(buffers_of(tracer), &tracer->held[at]);
+    tracer->held_count = 0;
+    fp_twin_evidence_clear(&tracer->evidence);
+    fp_buffers_trim(buffers_of(tracer), BUFFERS_KEPT);
+}
+
+static int check_start(const struct fp_tracer *tracer, struct fp_error *err) {
+    const char *title = tracer->profile->title;
+    if (in_child(tracer)) {
+        fp_error_set(err, "%s cannot be used in a process forked from one that used it", title);
+        return -ECHILD;
+    }
+    if (tracer->running) {
+        fp_error_set(err, "a session of %s runs already: stop and drain it first", title);
+        return -EBUSY;
+    }
+    if (tracer->verdict == FP_TWIN_DIFFERS) {
+        fp_error_set(err, "this %s writes other records than are known: nothing of it can be trusted", title);
+        return -ENOTSUP;
+    }
+    return 0;
+}
+
+int fp_twin_start(struct fp_tracer *tracer, const struct fp_session_options *options, struct fp_error *err) {
+    struct fp_twin_shared *shared = tracer->profile->shared;
+    int result = check_start(tracer, err);
+    if (result == 0)
+        result = register_callbacks(tracer, err);
+    if (result != 0)
+        return result;
+    discard_leftovers(tracer);
+    tracer->note_count = 0;
+    begin_clock(tracer);
+    uint32_t expected = tracer->profile->version_expected;
+    if (expected && tracer->library.version != expected)
+        note(tracer, "%s reports version %u; what is known of its records is of version %u",
+             tracer->profile->title, tracer->library.version, expected);
+    if ((result = make_decoder(tracer, options->all_calls, err)) != 0)
+        return result;
+    atomic_store(&shared->pushed, false);
+    atomic_store(&shared->wake_owner, options->wake_owner);
+    atomic_store(&shared->wake, options->wake);
+    fp_buffers_count(buffers_of(tracer), &tracer->counts_at_start);
+    tracer->running = true;
+    result = arm(tracer, err);
+    if (result != 0) {
+        disarm(tracer);
+        forget_wake(shared);
+        end_session(tracer);
+    }
+    return result;
+}
+
+// ---- Stop
+
+static int64_t monotonic_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * SECOND_NS + now.tv_nsec;
+}
+
+// Buffers with records in them that the library still holds.
+static uint32_t wait_for_buffers(const struct fp_tracer *tracer, uint64_t timeout_ns) {
+    int64_t until = monotonic_ns() + (int64_t)(timeout_ns < INT64_MAX / 2 ? timeout_ns : INT64_MAX / 2);
+    uint32_t left;
+    while ((left = fp_buffers_filled(buffers_of(tracer))) != 0 && monotonic_ns() < until)
+        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+    return left;
+}
+
+// The wait for the device is a call of ours that the library must have recorded: a flush behind it that gives
+// nothing back says that the buffers go elsewhere.
+static void judge_silence(struct fp_tracer *tracer, uint64_t completed_before, bool called) {
+    struct fp_buffers_counts counts;
+    fp_buffers_count(buffers_of(tracer), &counts);
+    if (called && counts.completed == completed_before)
+        note(tracer,
+             "%s gave no buffer back although calls were made: another library may have registered its own "
+             "callbacks, and took the records",
+             tracer->profile->title);
+}
+
+static int flush_and_disarm(struct fp_tracer *tracer) {
+    const struct fp_twin_profile *profile = tracer->profile;
+    struct fp_buffers_counts counts;
+    bool called = tracer->library.device.synchronize && tracer->library.device.synchronize() == 0;
+    fp_buffers_count(buffers_of(tracer), &counts);
+    int result = say(tracer, "flush", "", tracer->library.call.flush_all(profile->flush_flag));
+    disarm(tracer);
+    if (profile->manners & FP_TWIN_FLUSH_AFTER_DISABLE && result == 0)
+        result = say(tracer, "flush", "after disabling", tracer->library.call.flush_all(0));
+    judge_silence(tracer, counts.completed, called);
+    return result;
+}
+
+int fp_twin_stop(struct fp_tracer *tracer, uint64_t timeout_ns, struct fp_error *err) {
+    const char *title = tracer->profile->title;
+    if (!tracer->running || tracer->stopped) {
+        fp_error_set(err, "no session of %s runs", title);
+        return -EINVAL;
+    }
+    tracer->stopped = true;
+    if (in_child(tracer))
+        return -ECHILD;
+    int result = flush_and_disarm(tracer);
+    uint32_t left = wait_for_buffers(tracer, timeout_ns);
+    follow_clock(tracer);
+    forget_wake(tracer->profile->shared);
+    if (left) {
+        note(tracer, "%u buffers with records did not come back from %s", left, title);
+        fp_error_set(err, "%s still holds %u buffers with records", title, left);
+        return -ETIMEDOUT;
+    }
+    if (result != 0) {
+        fp_error_set(err, "the flush of %s answered %d (%s)", title, result,
+                     fp_twin_result_text(&tracer->library, result));
+        return -EIO;
+    }
+    return 0;
+}
+
+// ---- Drain
+
+static void drain_dropped(struct fp_tracer *tracer, const struct fp_sink *sink) {
+    uint64_t spare[FP_KIND_COUNT + 1] = { 0 };
+    size_t dropped = 0;
+    fp_buffers_take_dropped(buffers_of(tracer), spare);
+    for (int kind = 0; kind <= FP_KIND_COUNT; kind++)
+        if (spare[kind])
+            sink->lose(sink->owner, (enum fp_kind)kind, FP_LOSS_DROPPED, spare[kind]);
+    if (tracer->library.call.get_dropped && tracer->library.call.get_dropped(NULL, 0, &dropped) == 0 &&
+        dropped)
+        sink->lose(sink->owner, FP_KIND_COUNT, FP_LOSS_DROPPED, dropped); // of what kind is not told
+}
+
+// All records of a refused layout are lost as what they claim to be.
+static void lose_buffer(struct fp_tracer *tracer, const struct fp_sink *sink,
+                        const struct fp_buffer *buffer) {
+    uint64_t counts[FP_KIND_COUNT + 1] = { 0 };
+    uint64_t sum = 0;
+    fp_twin_count_records(&tracer->library.layout, buffer->bytes, buffer->valid, counts);
+    for (int kind = 0; kind < FP_KIND_COUNT; kind++) {
+        if (counts[kind])
+            sink->lose(sink->owner, (enum fp_kind)kind, FP_LOSS_MALFORMED, counts[kind]);
+        sum += counts[kind];
+    }
+    if (sum == 0)
+        sink->lose(sink->owner, FP_KIND_COUNT, FP_LOSS_MALFORMED, 1);
+}
+
+static void use_buffer(struct fp_tracer *tracer, const struct fp_sink *sink, const struct fp_buffer *buffer) {
+    if (tracer->verdict == FP_TWIN_DIFFERS)
+        lose_buffer(tracer, sink, buffer);
+    else
+        fp_twin_decode(tracer->decoder, sink, &tracer->around, buffer->bytes, buffer->valid);
+    fp_buffers_recycle(buffers_of(tracer), buffer);
+}
+
+static void reach_verdict(struct fp_tracer *tracer, const struct fp_sink *sink, bool final) {
+    char why[160] = "", text[NOTE_BYTES];
+    tracer->verdict = fp_twin_evidence_judge(&tracer->evidence, final, why, sizeof(why));
+    if (tracer->verdict == FP_TWIN_DIFFERS) {
+        snprintf(text, sizeof(text),
+                 "%s %s writes other records than are known (%s): no device activity is recorded. "
+                 "check-layouts with the vendor's header tells what differs",
+                 tracer->profile->title, tracer->version, why);
+        fp_warn_once("record-layout", "%s", text);
+        sink->note(sink->owner, text);
+    }
+    if (tracer->verdict == FP_TWIN_UNDECIDED)
+        return;
+    for (size_t at = 0; at < tracer->held_count; at++)
+        use_buffer(tracer, sink, &tracer->held[at]);
+    tracer->held_count = 0;
+}
+
+// Judged is every buffer of a session until each sort of record has been seen to agree.
+static void take_buffer(struct fp_tracer *tracer, const struct fp_sink *sink,
+                        const struct fp_buffer *buffer) {
+    fp_twin_next_fn next =
+        tracer->profile->manners & FP_TWIN_WALK_BY_SIZE ? NULL : tracer->library.call.next_record;
+    if (tracer->verdict == FP_TWIN_DIFFERS || fp_twin_evidence_is_complete(&tracer->evidence)) {
+        use_buffer(tracer, sink, buffer);
+        return;
+    }
+    fp_twin_evidence_add(&tracer->evidence, &tracer->library.layout, &tracer->around, next, buffer->bytes,
+                         buffer->valid);
+    tracer->held[tracer->held_count++] = *buffer;
+    reach_verdict(tracer, sink, tracer->held_count == HELD_MAX);
+}
+
+static void end_drain(struct fp_tracer *tracer, const struct fp_sink *sink) {
+    if (tracer->held_count)
+        reach_verdict(tracer, sink, true);
+    if (tracer->verdict != FP_TWIN_DIFFERS)
+        fp_twin_decode_end(tracer->decoder, sink);
+    for (size_t at = 0; at < tracer->note_count; at++)
+        sink->note(sink->owner, tracer->notes[at]);
+    end_session(tracer);
+}
+
+int fp_twin_drain(struct fp_tracer *tracer, const struct fp_sink *sink) {
+    struct fp_buffer buffer;
+    size_t count = 0;
+    if (!tracer->decoder)
+        return 0;
+    if (in_child(tracer))
+        return -ECHILD;
+    follow_clock(tracer);
+    look_around(tracer);
+    for (; fp_buffers_take(buffers_of(tracer), &buffer); count++)
+        take_buffer(tracer, sink, &buffer);
+    drain_dropped(tracer, sink);
+    fp_log(tracer->profile->name, "drained %zu buffers%s", count, tracer->stopped ? " after stop" : "");
+    if (tracer->stopped)
+        end_drain(tracer, sink);
+    return 0;
+}
+
+// ---- Push, pop and the rest
+
+int fp_twin_push(struct fp_tracer *tracer, enum fp_id_kind kind, uint64_t framework_id) {
+    if (in_child(tracer))
+        return 0;
+    if (!tracer->library.call.push)
+        return -ENOSYS;
+    return tracer->library.call.push(tracer->library.layout.external_kinds[kind], framework_id) == 0 ? 0
+                                                                                                     : -EIO;
+}
+
+int fp_twin_pop(struct fp_tracer *tracer, enum fp_id_kind kind, uint64_t *last) {
+    uint64_t popped = 0; // always a real address: these libraries write through it
+    if (in_child(tracer))
+        return 0;
+    if (!tracer->library.call.pop)
+        return -ENOSYS;
+    int result = tracer->library.call.pop(tracer->library.layout.external_kinds[kind], &popped);
+    if (last)
+        *last = popped;
+    return result == 0 ? 0 : -EIO;
+}
+
+int fp_twin_synchronize(struct fp_tracer *tracer, struct fp_error *err) {
+    if (in_child(tracer))
+        return 0;
+    if (!tracer->library.device.synchronize)
+        return -ENOTSUP;
+    int result = tracer->library.device.synchronize();
+    if (result != 0)
+        fp_error_set(err, "waiting for the device failed (result %d)", result);
+    return result == 0 ? 0 : -EIO;
+}
+
+void fp_twin_close(struct fp_tracer *tracer) {
+    if (!tracer)
+        return;
+    if (tracer->running && !tracer->stopped)
+        fp_twin_stop(tracer, 0, NULL);
+    if (tracer->decoder)
+        end_session(tracer);
+    // The library keeps our callbacks, so what they use stays; the layout alone was this tracer's.
+    atomic_store(&tracer->profile->shared->layout, NULL);
+    free(tracer);
+}

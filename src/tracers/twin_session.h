@@ -1,0 +1,84 @@
+// twin_session.h - the tracer that vendors with a copy of CUPTI's interface share. A vendor's own file gives
+// it a profile and eight lines of ops.
+//
+// In:  a profile (names, numbers, layout, what this library bears and what not), the contract's calls
+// (device_tracer.h), the vendor's buffer callbacks. Out: events in the sink, in the vendor's clock, which
+// to_epoch maps once the session has ended.
+//
+// Until the first buffers have shown that the library writes the records that the layout tells, nothing is
+// handed on; if they show another, nothing ever is, and that is said aloud (twin_layout.h).
+#ifndef FP_TRACERS_TWIN_SESSION_H
+#define FP_TRACERS_TWIN_SESSION_H
+
+#include "flagprof/device_tracer.h"
+#include "tracers/buffers.h"
+#include "tracers/twin_open.h"
+
+#include <stdatomic.h>
+
+// What the vendor's callbacks need. They are global to the process and carry no pointer of ours, so each
+// vendor's file has one, static, and two functions that name it.
+struct fp_twin_shared {
+    _Atomic(struct fp_buffers *) buffers;
+    _Atomic(const struct fp_twin_layout *) layout;
+    _Atomic(void (*)(void *)) wake;
+    _Atomic(void *) wake_owner;
+    atomic_uint inside;   // threads in a callback of ours
+    atomic_bool pushed;   // in this session
+    atomic_bool in_child; // a fork's child: the library is not to be used there
+    atomic_bool watched;  // forks are
+};
+
+void fp_twin_on_requested(struct fp_twin_shared *shared, uint8_t **buffer, size_t *size, size_t *max_records);
+void fp_twin_on_completed(struct fp_twin_shared *shared, uint8_t *buffer, size_t valid);
+
+enum fp_twin_manner {           // what a library bears and what not
+    FP_TWIN_WALK_BY_SIZE = 1,   // its iterator is not to be trusted
+    FP_TWIN_NAMES_AT_END = 2,   // it may be asked for names only after flush and disable
+    FP_TWIN_FLUSH_AT_START = 4, // leftovers of before come out of a flush behind the registration
+    FP_TWIN_FLUSH_AFTER_DISABLE = 8,
+    FP_TWIN_MAY_LACK_IDS = 16, // releases without external ids exist: operators are found by time then
+};
+
+struct fp_twin_profile {
+    const char *name;  // "mcpti"
+    const char *title; // "MCPTI"
+    const struct fp_twin_search *search;
+    unsigned manners; // of enum fp_twin_manner
+    uint32_t flush_flag;
+    int busy_result;           // another profiler is there
+    uint32_t version_expected; // 0: any
+    fp_twin_requested_fn requested;
+    fp_twin_completed_fn completed;
+    struct fp_twin_shared *shared;
+    void (*in_child)(void); // marks `shared` in a forked child
+    const char *(*known_name)(uint32_t domain, uint32_t cbid);
+    bool (*launches)(uint32_t domain, uint32_t cbid);
+    uint32_t name_keys[3]; // by domain: what call_name takes
+    const char *prefixes[3], *unknown[3];
+    const char *runtime_kind; // "maca_runtime"
+};
+
+int fp_twin_open(const struct fp_twin_profile *profile, const struct fp_tracer_options *options,
+                 struct fp_tracer **tracer, struct fp_error *err);
+
+// The ops of every such vendor but `open` and `name`.
+#define FP_TWIN_OPS                                                                                          \
+    .close = fp_twin_close, .describe = fp_twin_describe, .device_count = fp_twin_device_count,              \
+    .device = fp_twin_device, .start = fp_twin_start, .stop = fp_twin_stop, .drain = fp_twin_drain,          \
+    .push = fp_twin_push, .pop = fp_twin_pop, .to_epoch = fp_twin_to_epoch,                                  \
+    .synchronize = fp_twin_synchronize
+
+void fp_twin_close(struct fp_tracer *tracer);
+int fp_twin_describe(struct fp_tracer *tracer, struct fp_tracer_description *description);
+int fp_twin_device_count(struct fp_tracer *tracer);
+int fp_twin_device(struct fp_tracer *tracer, uint32_t ordinal, struct fp_device *device);
+int fp_twin_start(struct fp_tracer *tracer, const struct fp_session_options *options, struct fp_error *err);
+int fp_twin_stop(struct fp_tracer *tracer, uint64_t timeout_ns, struct fp_error *err);
+int fp_twin_drain(struct fp_tracer *tracer, const struct fp_sink *sink);
+int fp_twin_push(struct fp_tracer *tracer, enum fp_id_kind kind, uint64_t framework_id);
+int fp_twin_pop(struct fp_tracer *tracer, enum fp_id_kind kind, uint64_t *last);
+int64_t fp_twin_to_epoch(struct fp_tracer *tracer, int64_t vendor_ns);
+int fp_twin_synchronize(struct fp_tracer *tracer, struct fp_error *err);
+
+#endif
