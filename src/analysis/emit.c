@@ -26,8 +26,8 @@ struct fp_emit {
     bool any_key;
     uint64_t events;
     int failed;
-    struct buffer edited, mended_text;
-    struct fp_mended mended;
+    struct buffer edited;
+    struct fp_mender mender;
 };
 
 struct fp_emit *fp_emit_new(struct fp_output *output, const struct fp_emit_options *options) {
@@ -36,6 +36,7 @@ struct fp_emit *fp_emit_new(struct fp_output *output, const struct fp_emit_optio
         return NULL;
     emit->output = output;
     memcpy(&emit->options, options, options->size < sizeof(*options) ? options->size : sizeof(*options));
+    emit->mender.salvaged = emit->options.salvaged;
     return emit;
 }
 
@@ -43,7 +44,7 @@ void fp_emit_free(struct fp_emit *emit) {
     if (!emit)
         return;
     free(emit->edited.at);
-    free(emit->mended_text.at);
+    fp_mender_free(&emit->mender);
     free(emit);
 }
 
@@ -70,115 +71,6 @@ static void append(struct fp_emit *emit, struct buffer *buffer, const char *at, 
 
 static void append_text(struct fp_emit *emit, struct buffer *buffer, const char *text) {
     append(emit, buffer, text, strlen(text));
-}
-
-// Mending.
-
-static bool has_high_bytes(struct fp_text text) {
-    unsigned char all = 0;
-    for (size_t i = 0; i < text.size; i++)
-        all |= (unsigned char)text.at[i];
-    return all >= 0x80;
-}
-
-static bool is_utf8(struct fp_text text) {
-    for (size_t i = 0; i < text.size;) {
-        unsigned length = fp_utf8_length(text.at + i, text.size - i);
-        if (!length)
-            return false;
-        i += length;
-    }
-    return true;
-}
-
-static bool is_hex4(const char *at, size_t size) {
-    if (size < 4)
-        return false;
-    for (int i = 0; i < 4; i++)
-        if (!((at[i] >= '0' && at[i] <= '9') || ((at[i] | 32) >= 'a' && (at[i] | 32) <= 'f')))
-            return false;
-    return true;
-}
-
-// The bytes of a good escape at `at`, or 0.
-static size_t escape_size(const char *at, size_t size) {
-    if (size >= 2 && at[1] && strchr("\"\\/bfnrt", at[1]))
-        return 2;
-    return size >= 6 && at[1] == 'u' && is_hex4(at + 2, size - 2) ? 6 : 0;
-}
-
-// Inside a string. Returns how many bytes of the text were dealt with.
-static size_t mend_in_string(struct fp_emit *emit, const char *at, size_t size) {
-    static const char hex[] = "0123456789abcdef";
-    unsigned char c = (unsigned char)*at;
-    if (c == '\\') {
-        size_t good = escape_size(at, size);
-        if (good) {
-            append(emit, &emit->mended_text, at, good);
-            return good;
-        }
-        emit->mended.escapes++;
-        append(emit, &emit->mended_text, "\\\\", 2);
-        return 1;
-    }
-    if (c < 0x20) {
-        char escape[] = { '\\', 'u', '0', '0', hex[c >> 4], hex[c & 15] };
-        emit->mended.controls++;
-        append(emit, &emit->mended_text, escape, sizeof(escape));
-        return 1;
-    }
-    unsigned length = fp_utf8_length(at, size);
-    if (!length) {
-        emit->mended.utf8++;
-        append(emit, &emit->mended_text, "\xEF\xBF\xBD", 3);
-        return 1;
-    }
-    append(emit, &emit->mended_text, at, length);
-    return length;
-}
-
-// A bare word outside strings: true, false, null and numbers stay, NaN and infinities become null.
-static size_t mend_word(struct fp_emit *emit, const char *at, size_t size) {
-    size_t length = 0;
-    while (length < size && !strchr(",:{}[]\" \t\r\n", at[length]))
-        length++;
-    if (!length)
-        length = 1;
-    struct fp_text word = { at, length };
-    bool literal =
-        fp_text_equals(word, "true") || fp_text_equals(word, "false") || fp_text_equals(word, "null");
-    if (literal || fp_number_is_json(word)) {
-        append(emit, &emit->mended_text, at, length);
-    } else {
-        emit->mended.numbers++;
-        append_text(emit, &emit->mended_text, "null");
-    }
-    return length;
-}
-
-// The text as a strict parser takes it: itself, or a copy in emit->mended_text.
-static struct fp_text mend(struct fp_emit *emit, struct fp_text text) {
-    if (!emit->options.salvaged && (!has_high_bytes(text) || is_utf8(text)))
-        return text;
-    emit->mended_text.used = 0;
-    bool in_string = false;
-    for (size_t i = 0; i < text.size && !emit->failed;) {
-        char c = text.at[i];
-        if (in_string && c != '"') {
-            i += mend_in_string(emit, text.at + i, text.size - i);
-            continue;
-        }
-        if (c == '"')
-            in_string = !in_string;
-        if (c != '"' && !strchr(",:{}[] \t\r\n", c)) {
-            i += mend_word(emit, text.at + i, text.size - i);
-            continue;
-        }
-        append(emit, &emit->mended_text, &c, 1);
-        i++;
-    }
-    return emit->failed ? (struct fp_text){ "", 0 }
-                        : (struct fp_text){ emit->mended_text.at, emit->mended_text.used };
 }
 
 // Layout.
@@ -236,7 +128,7 @@ static void lay_out(struct fp_emit *emit, struct fp_text text, unsigned depth) {
 }
 
 static void put(struct fp_emit *emit, struct fp_text text, unsigned depth) {
-    text = mend(emit, text);
+    text = fp_mend_json(&emit->mender, text);
     if (emit->options.style == FP_EMIT_AS_IS)
         fp_output_write(emit->output, text.at, text.size);
     else
@@ -266,13 +158,12 @@ void fp_emit_header(struct fp_emit *emit, struct fp_text key, struct fp_text val
     begin_key(emit);
     fp_output_text(emit->output, "\"");
     struct fp_text mended = key;
-    if (emit->options.salvaged ||
-        has_high_bytes(key)) { // as a string of its own, so that it is looked through as one
+    if (fp_mend_needed(&emit->mender, key)) { // as a string of its own, so that it is looked through as one
         emit->edited.used = 0;
         append_text(emit, &emit->edited, "\"");
         append(emit, &emit->edited, key.at, key.size);
         append_text(emit, &emit->edited, "\"");
-        mended = mend(emit, (struct fp_text){ emit->edited.at, emit->edited.used });
+        mended = fp_mend_json(&emit->mender, (struct fp_text){ emit->edited.at, emit->edited.used });
         if (mended.size >= 2)
             mended = (struct fp_text){ mended.at + 1, mended.size - 2 };
     }
@@ -470,7 +361,7 @@ int fp_emit_end(struct fp_emit *emit, const struct fp_reader *reader) {
 }
 
 int fp_emit_state(const struct fp_emit *emit) {
-    return emit->failed ? emit->failed : fp_output_state(emit->output);
+    return emit->failed ? emit->failed : emit->mender.failed ? -ENOMEM : fp_output_state(emit->output);
 }
 
 uint64_t fp_emit_events(const struct fp_emit *emit) {
@@ -478,5 +369,5 @@ uint64_t fp_emit_events(const struct fp_emit *emit) {
 }
 
 const struct fp_mended *fp_emit_mended(const struct fp_emit *emit) {
-    return &emit->mended;
+    return &emit->mender.mended;
 }

@@ -7,6 +7,7 @@
 #ifndef FLAGPROF_ANALYSIS_EMIT_H
 #define FLAGPROF_ANALYSIS_EMIT_H
 
+#include "analysis/mend.h"
 #include "trace/reader.h"
 #include "trace/writer.h"
 
@@ -36,14 +37,6 @@ struct fp_edit {
     const struct fp_trace_field *field; // of the event's fields or args
     const char *key;                    // of a new member; needs no escaping
     struct fp_text value;               // as JSON
-};
-
-// What was mended in texts.
-struct fp_mended {
-    uint64_t utf8;     // bytes that were no UTF-8
-    uint64_t escapes;  // backslashes that JSON wants doubled
-    uint64_t controls; // bare control bytes
-    uint64_t numbers;  // NaN and infinities, now null
 };
 
 struct fp_emit;

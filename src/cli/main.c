@@ -10,6 +10,7 @@
 #include <string.h>
 
 static const struct fp_verb verbs[] = {
+    { "convert", fp_convert_main, "write a trace in another form: JSON, packed JSON, CSV, SQLite" },
     { "cut", fp_cut_main, "take a part out of a trace, by time, step, kernel, device and more" },
     { "stats", fp_stats_main, "where does the time go?" },
     { "info", fp_info_main, "what would record here, and why each other would not" },

@@ -130,7 +130,8 @@ static void print_wrapped(const char *text, size_t column) {
 }
 
 static void print_option(const char *name, const char *value, const char *help) {
-    int used = printf("  %s--%s%s%s", strcmp(name, "output") == 0 ? "-o, " : "", name, value ? " " : "", value ? value : "");
+    int used = printf("  %s--%s%s%s", strcmp(name, "output") == 0 ? "-o, " : "", name, value ? " " : "",
+                      value ? value : "");
     if (used > HELP_COLUMN - 2)
         printf("\n%*s", HELP_COLUMN, "");
     else
