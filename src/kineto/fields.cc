@@ -9,6 +9,7 @@
 #include "kineto/text.h"
 
 #include <cmath>
+#include <cstdio>
 #include <fmt/format.h>
 #include <iterator>
 #include <string_view>
@@ -80,11 +81,18 @@ float blocks_a_multiprocessor(const Subject &subject, int multiprocessors) {
     return blocks / static_cast<float>(multiprocessors);
 }
 
+// torch-cuda writes these two with six decimals: 0.007576 [MEASURED, torch 2.11].
+void append_fixed(std::string &out, float value) {
+    char text[64];
+    int length = std::snprintf(text, sizeof(text), "%.6f", static_cast<double>(value));
+    out.append(text, length > 0 ? static_cast<size_t>(length) : 0);
+}
+
 bool blocks_per_sm(std::string &out, const Subject &subject) {
     int multiprocessors = subject.handover.multiprocessors(subject.record.device);
     if (!multiprocessors)
         return false;
-    append(out, blocks_a_multiprocessor(subject, multiprocessors));
+    append_fixed(out, blocks_a_multiprocessor(subject, multiprocessors));
     return true;
 }
 
@@ -96,7 +104,7 @@ bool warps_per_sm(std::string &out, const Subject &subject) {
     const auto &kernel = subject.record.u.kernel;
     auto threads =
         static_cast<float>(static_cast<uint32_t>(kernel.block_x) * kernel.block_y * kernel.block_z);
-    append(out, blocks_a_multiprocessor(subject, multiprocessors) * threads / static_cast<float>(warp));
+    append_fixed(out, blocks_a_multiprocessor(subject, multiprocessors) * threads / static_cast<float>(warp));
     return true;
 }
 
