@@ -4,23 +4,34 @@
 //   device.cpp     streams, events, generators: what torch asks of a device
 //   memory.cpp     device memory, kept by stream, and pinned host memory
 //   copies.cpp     tensors made, viewed, resized, copied and filled: what needs no arithmetic
+//   kernels.cpp    work on the CPU as a kernel of the device
 //   fallback.cpp   every other operator: torch's CPU kernel, run as one launch on device memory
+//   sizes.cpp      what an operator's results will look like, where the host can tell
 //   interface.cpp  C functions for the Python module
 // Only this directory includes torch's headers together with the simulator's.
 #pragma once
 
 #include <c10/core/Allocator.h>
 #include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
 #include <c10/core/Storage.h>
 #include <c10/core/Stream.h>
+#include <c10/util/ArrayRef.h>
+#include <c10/util/DimVector.h>
 #include <c10/util/Exception.h>
+#include <c10/util/SmallVector.h>
 
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "../flagsim.h"
+
+namespace c10 {
+struct IValue;
+}
 
 namespace at {
 class Tensor;
@@ -79,6 +90,8 @@ at::Generator host_generator(const at::Generator &given, int device);
 c10::Allocator *device_allocator();
 // As device_allocator, but the profiler is not told: for memory that only might become a tensor's.
 c10::DataPtr allocate_quietly(size_t bytes, int device, flagsim_stream *stream, c10::Device shown_as);
+// The same, but only what lies idle: an empty DataPtr where that is nothing. Makes no call of the simulator.
+c10::DataPtr allocate_idle(size_t bytes, flagsim_stream *stream, c10::Device shown_as);
 // Tells the profiler of memory that came from allocate_quietly and is a tensor's from now on.
 void announce(const c10::DataPtr &memory);
 bool owns(const c10::DataPtr &memory);
@@ -91,18 +104,57 @@ bool is_pinned(const void *pointer);
 // run.
 void memory_used_on(const void *pointer, flagsim_stream *stream);
 
-// ---- fallback.cpp
+// ---- sizes.cpp
 
-// A tensor of torch's CPU on the same memory, without owning it. `storages` makes two tensors that share a
-// storage share it there too; NULL: alone.
-struct StorageAliases;
-at::Tensor host_alias(const at::Tensor &tensor, StorageAliases *storages);
+struct Result {
+    c10::DimVector sizes;
+    c10::ScalarType type;
+    bool defined;
+};
+// False: the operator must run before anybody knows. `operation` is the name without namespace and
+// underscore.
+bool known_results(const std::string &operation, c10::ArrayRef<c10::IValue> given,
+                   std::vector<Result> &results);
+
+// ---- kernels.cpp
+
+// Storages of the device and the CPU storages that stand for them in one call, so that tensors which share
+// one share the other.
+struct StorageAliases {
+    struct Pair {
+        c10::Storage device, host;
+    };
+    c10::SmallVector<Pair, 8> pairs;
+};
+// A tensor of torch's CPU on the same memory, without owning it. `aliases` may be NULL.
+at::Tensor host_alias(const at::Tensor &tensor, StorageAliases *aliases);
+// Carries over what sizes and type do not tell: conjugate, negative, a number in a tensor.
+void copy_bits(const at::Tensor &from, const at::Tensor &to);
+
+// Serves a CPU kernel's allocations from device memory.
+class Server {
+  public:
+    virtual ~Server() = default;
+    // An empty DataPtr: torch's own allocator shall serve.
+    virtual c10::DataPtr allocate(size_t bytes) = 0;
+};
+// Sets who serves the kernel that runs on the calling stream's thread; NULL: torch's own allocator.
+void serve(Server *server);
+
+// What is shown of a kernel: its name says the operation and the type, its geometry the elements.
+flagsim_kernel_info describe(const std::string &operation, c10::ScalarType type, int64_t elements);
+// FLAGOS_LAUNCH_BLOCKING=1
+bool launches_block();
+// An error in `body` is kept for the next wait.
+void launch_and_forget(int device, std::function<void()> body, const flagsim_kernel_info &info);
+// Returns when `body` has run, or throws what it threw. What it allocates is device memory.
+void launch_and_wait(int device, std::function<void()> body, const flagsim_kernel_info &info);
+// A kernel of the backend's own, shown with the type and size of `shape`.
+void launch(const char *operation, const at::Tensor &shape, std::function<void()> body);
+
+// ---- fallback.cpp
 
 // How often a kernel kept its result in memory that the device does not own, so that it had to be copied.
 int64_t results_copied();
-
-// Launches `work` as one kernel on the current stream of `device`; it works on host aliases of device memory.
-// The kernel's name says `operation` and the tensor's type.
-void launch(const char *operation, const at::Tensor &shape, std::function<void()> work);
 
 } // namespace flagos

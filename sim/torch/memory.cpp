@@ -40,22 +40,17 @@ struct Waiting {
 class Pool {
   public:
     Block *take(size_t requested, int device, flagsim_stream *stream) {
-        const size_t bytes = rounded(requested);
         std::lock_guard<std::mutex> hold(lock_);
         collect_waiting();
-        auto &list = idle_[stream];
-        auto found = list.lower_bound(bytes);
-        Block *block = nullptr;
-        if (found != list.end() && found->first <= bytes + bytes / 4) {
-            block = found->second;
-            list.erase(found);
-        } else {
-            block = make(bytes, device, stream);
-        }
-        block->requested = requested;
-        block->announced = false;
-        live_[block->pointer] = block;
-        return block;
+        Block *block = find_idle(requested, stream);
+        return hand_out(block ? block : make(rounded(requested), device, stream), requested);
+    }
+
+    // NULL: none lies idle.
+    Block *take_idle(size_t requested, flagsim_stream *stream) {
+        std::lock_guard<std::mutex> hold(lock_);
+        Block *block = find_idle(requested, stream);
+        return block ? hand_out(block, requested) : nullptr;
     }
 
     void give_back(Block *block) noexcept {
@@ -130,6 +125,24 @@ class Pool {
         while (step * 8 < bytes)
             step *= 2;
         return std::max<size_t>(step, (bytes + step - 1) / step * step);
+    }
+
+    Block *find_idle(size_t requested, flagsim_stream *stream) {
+        const size_t bytes = rounded(requested);
+        auto &list = idle_[stream];
+        auto found = list.lower_bound(bytes);
+        if (found == list.end() || found->first > bytes + bytes / 4)
+            return nullptr;
+        Block *block = found->second;
+        list.erase(found);
+        return block;
+    }
+
+    Block *hand_out(Block *block, size_t requested) {
+        block->requested = requested;
+        block->announced = false;
+        live_[block->pointer] = block;
+        return block;
     }
 
     Block *find(const void *pointer) {
@@ -295,6 +308,11 @@ c10::Allocator *pinned_allocator() {
 
 c10::DataPtr allocate_quietly(size_t bytes, int device, flagsim_stream *stream, c10::Device shown_as) {
     return as_data_ptr(pool().take(bytes, device, stream), shown_as);
+}
+
+c10::DataPtr allocate_idle(size_t bytes, flagsim_stream *stream, c10::Device shown_as) {
+    Block *block = pool().take_idle(bytes, stream);
+    return block ? as_data_ptr(block, shown_as) : c10::DataPtr(nullptr, shown_as);
 }
 
 bool owns(const c10::DataPtr &memory) {

@@ -20,7 +20,10 @@ import tempfile
 from . import _places
 
 # Files compiled together, since reading torch's headers takes longer than anything else; the longest unit first.
-UNITS = (("copies.cpp", "fallback.cpp"), ("memory.cpp", "device.cpp", "interface.cpp"))
+UNITS = (
+    ("copies.cpp", "fallback.cpp", "sizes.cpp"),
+    ("memory.cpp", "device.cpp", "interface.cpp", "kernels.cpp"),
+)
 
 
 class BuildError(RuntimeError):
