@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/kinds.h"
+#include "analysis/marks.h"
 #include "analysis/names.h"
 
 // Where a slice of a category goes besides its group.
@@ -96,8 +98,13 @@ static bool make_room(void *array, uint32_t *room, uint64_t count, size_t size) 
     return true;
 }
 
+// Work without a category (torch_npu's device lanes, home-made exporters) is taken for kernels.
+static uint8_t category_of(const struct fp_trace_event *event) {
+    return event->category == FP_CAT_OTHER && fp_event_is_work(event) ? FP_CAT_KERNEL : event->category;
+}
+
 static uint8_t work_kind_of(const struct fp_trace_event *event) {
-    if (event->category != FP_CAT_KERNEL)
+    if (category_of(event) != FP_CAT_KERNEL)
         return FP_WORK_COPY;
     return fp_event_arg(event, FP_ARG_COLLECTIVE_NAME) || fp_name_is_collective(event->name)
                ? FP_WORK_COLLECTIVE
@@ -107,10 +114,11 @@ static uint8_t work_kind_of(const struct fp_trace_event *event) {
 static struct fp_stats_group *group_of(struct fp_stats *stats, const struct fp_trace_event *event,
                                        uint32_t *place) {
     uint32_t name_id = event->name_id;
+    uint8_t category = category_of(event);
     if (!make_room(&stats->heads, &stats->head_room, name_id, sizeof(*stats->heads)))
         return NULL;
     for (uint32_t i = stats->heads[name_id]; i; i = stats->groups[i - 1].next)
-        if (stats->groups[i - 1].category == event->category) {
+        if (stats->groups[i - 1].category == category) {
             *place = i - 1;
             return &stats->groups[i - 1];
         }
@@ -118,7 +126,7 @@ static struct fp_stats_group *group_of(struct fp_stats *stats, const struct fp_t
         return NULL;
     struct fp_stats_group *group = &stats->groups[stats->group_count];
     group->name_id = name_id;
-    group->category = event->category;
+    group->category = category;
     group->work_kind = work_kind_of(event);
     group->hidden = event->category == FP_CAT_CPU_OP && fp_name_is_hidden(event->name);
     group->next = stats->heads[name_id];
@@ -261,7 +269,7 @@ static int add_slice(struct fp_stats *stats, const struct fp_trace_event *event)
         return -ENOMEM;
     stats->slices++;
     struct fp_slice slice = { event->ts_ns, event->dur_ns, place, FP_NO_SLICE_ID };
-    switch (destinies[event->category]) {
+    switch (destinies[group->category]) {
     case TO_OPERATORS:
         if (group->hidden)
             return 0;
@@ -337,49 +345,26 @@ int fp_stats_add(struct fp_stats *stats, const struct fp_trace_event *event) {
     return add_slice(stats, event);
 }
 
-// A begin that still waits for its end.
-struct open_mark {
-    int64_t start_ns;
-    uint32_t group;
+struct pairing {
+    struct fp_stats *stats;
+    struct fp_stats_lane *lane;
 };
 
+static int add_pair(void *user, struct fp_slice slice) {
+    struct pairing *pairing = user;
+    pairing->stats->slices++;
+    if (fp_distribution_add(&pairing->stats->groups[slice.group].times, slice.dur_ns) != 0)
+        return -ENOMEM;
+    slice.id = FP_NO_SLICE_ID;
+    return add_to(&pairing->lane->roles[FP_ROLE_OPERATOR], slice);
+}
+
 static int pair_marks(struct fp_stats *stats, struct fp_stats_lane *lane) {
-    struct open_mark *open = NULL;
-    size_t depth = 0, room = 0;
-    int code = 0;
-    if (!lane->marks)
-        return 0;
-    fp_slices_sort(lane->marks);
-    for (size_t i = 0; !code && i < lane->marks->count; i++) {
-        struct fp_slice mark = fp_slices_get(lane->marks, i);
-        if (mark.group % 2 == 0) {
-            if (depth == room) {
-                size_t grown_room = room ? room * 2 : 16;
-                struct open_mark *grown = realloc(open, grown_room * sizeof(*grown));
-                if (!grown) {
-                    code = -ENOMEM;
-                    break;
-                }
-                open = grown;
-                room = grown_room;
-            }
-            open[depth++] = (struct open_mark){ mark.start_ns, mark.group / 2 };
-            continue;
-        }
-        if (!depth) {
-            stats->lone_ends++;
-            continue;
-        }
-        depth--;
-        int64_t dur = mark.start_ns - open[depth].start_ns;
-        stats->slices++;
-        code = fp_distribution_add(&stats->groups[open[depth].group].times, dur);
-        if (!code)
-            code = add_to(&lane->roles[FP_ROLE_OPERATOR],
-                          (struct fp_slice){ open[depth].start_ns, dur, open[depth].group, FP_NO_SLICE_ID });
-    }
-    stats->open_begins += depth;
-    free(open);
+    struct pairing pairing = { stats, lane };
+    struct fp_marks_result result = { 0 };
+    int code = lane->marks ? fp_marks_pair(lane->marks, add_pair, &pairing, &result) : 0;
+    stats->open_begins += result.open;
+    stats->lone_ends += result.lone;
     return code;
 }
 

@@ -18,6 +18,7 @@ struct fp_verb {
 };
 
 int fp_convert_main(int argc, char **argv);
+int fp_check_main(int argc, char **argv);
 int fp_cut_main(int argc, char **argv);
 int fp_stats_main(int argc, char **argv);
 int fp_info_main(int argc, char **argv);

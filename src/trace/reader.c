@@ -306,15 +306,16 @@ static enum step close_list(struct fp_reader *reader) {
 }
 
 // Salvage: the event is kept; a counter's sample without a value counts as skipped.
-static void meet_not_finite(struct fp_reader *reader, struct fp_error *err) {
-    reader->fault = (struct fp_fault){ (size_t)(reader->not_finite - reader->block->text), "NaN" };
+static void meet_mild_fault(struct fp_reader *reader, struct fp_error *err) {
+    reader->fault = reader->mild;
     (void)meet_fault(reader, err);
-    if (reader->event.phase == 'C')
+    if (reader->not_finite && reader->event.phase == 'C')
         fp_reader_note_at(reader, FP_NOTE_COUNTER_NOT_FINITE, reader->fault.at, reader->events, NULL);
 }
 
 static enum step step_element(struct fp_reader *reader, char c, struct fp_error *err) {
     const struct fp_block *block = reader->block;
+    reader->mild.cause = NULL;
     size_t behind = c == '{' ? fp_walk_event(reader, reader->entry) : fp_walk_value(reader, reader->entry);
     if (behind >= FP_WALK_MEMORY)
         return walk_failed(behind);
@@ -329,8 +330,8 @@ static enum step step_element(struct fp_reader *reader, char c, struct fp_error 
     size_t end = c == '{' || c == '[' ? block->index[behind - 1] : block->index[behind];
     if (reader->special < block->special_end && check_specials(reader, end, err) != 0)
         return STEP_SPECIAL;
-    if (c == '{' && reader->not_finite)
-        meet_not_finite(reader, err);
+    if (reader->mild.cause)
+        meet_mild_fault(reader, err);
     reader->entry = behind;
     reader->place = FP_AT_LIST_NEXT;
     if (c != '{')
@@ -362,6 +363,11 @@ static enum step step(struct fp_reader *reader, struct fp_error *err) {
     case FP_AT_FIRST_EVENT:
         return c == ']' ? close_list(reader) : step_element(reader, c, err);
     case FP_AT_EVENT:
+        if (c == ']' && reader->salvage) { // a comma behind the last event
+            reader->fault = (struct fp_fault){ block->index[reader->entry], "comma" };
+            (void)meet_fault(reader, err);
+            return close_list(reader);
+        }
         return step_element(reader, c, err);
     case FP_AT_LIST_NEXT:
         if (c == ',') {

@@ -68,7 +68,8 @@ struct fp_reader {
 
     struct fp_fault fault;
     char cause[160];        // the fault in words, where a constant does not do
-    const char *not_finite; // salvage: the last NaN or infinity in the event being read
+    struct fp_fault mild; // salvage: the first fault in the event being read that costs nothing; cause NULL: none
+    bool not_finite;      // salvage: that event holds a NaN or an infinity
     uint64_t *stack;        // one bit per open bracket: 1 for an object
     size_t stack_words;
 

@@ -65,10 +65,21 @@ static bool take_not_finite(struct fp_reader *reader, const char *at, size_t siz
     size_t sign = size && (*at == '-' || *at == '+');
     for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
         if (strlen(words[i]) == size - sign && strncasecmp(at + sign, words[i], size - sign) == 0) {
-            reader->not_finite = at;
+            if (!reader->mild.cause)
+                reader->mild = (struct fp_fault){ (size_t)(at - reader->block->text), "NaN" };
+            reader->not_finite = true;
             return true;
         }
     return false;
+}
+
+// In salvage a comma before a closing brace or bracket is stepped over and noted.
+static bool take_comma(struct fp_reader *reader, size_t at, char closing) {
+    if (!reader->salvage || reader->block->text[at] != closing)
+        return false;
+    if (!reader->mild.cause)
+        reader->mild = (struct fp_fault){ at, "a comma stands before a closing brace or bracket" };
+    return true;
 }
 
 static int grow_stack(struct fp_reader *reader) {
@@ -161,6 +172,10 @@ next:
     char c = text[index[entry]];
     if (c == ',') {
         entry++;
+        if (take_comma(reader, index[entry], in_object ? '}' : ']')) {
+            entry++;
+            goto close;
+        }
         if (in_object)
             goto key;
         goto value;
@@ -269,6 +284,10 @@ static size_t walk_args(struct fp_reader *reader, size_t entry) {
             break;
         if (c != ',')
             return fault(reader, index[entry - 1], EXPECTED_NEXT_MEMBER);
+        if (text[index[entry]] != '"' && take_comma(reader, index[entry], '}')) {
+            entry++;
+            break;
+        }
     }
     event->arg_count = (uint32_t)count;
     event->known_args = known;
@@ -287,7 +306,8 @@ size_t fp_walk_event(struct fp_reader *reader, size_t entry) {
     event->arg_count = 0;
     event->known_args = 0;
     event->args_type = 0;
-    reader->not_finite = NULL;
+    reader->not_finite = false;
+    reader->mild.cause = NULL;
     if (text[index[++entry]] == '}') {
         entry++;
     } else {
@@ -324,6 +344,10 @@ size_t fp_walk_event(struct fp_reader *reader, size_t entry) {
                 break;
             if (c != ',')
                 return fault(reader, index[entry - 1], EXPECTED_NEXT_MEMBER);
+            if (text[index[entry]] != '"' && take_comma(reader, index[entry], '}')) {
+                entry++;
+                break;
+            }
         }
     }
     event->field_count = (uint32_t)count;

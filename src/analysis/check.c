@@ -1,0 +1,558 @@
+// check.c - is a trace true and complete? What each event adds to the rules, and what only the end can tell.
+//
+// In:  events. Out: findings. Pairs of flows are kept in check_flows.c, slices that overlap are found in
+// check_lanes.c,
+//      the header is judged in check_header.c; this file knows which event concerns which.
+
+#include "analysis/check_internal.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MANY_DUPLICATES 10 // Kineto itself repeats a line or two
+
+struct fp_check *fp_check_new(enum fp_rule_set rule_set) {
+    struct fp_check *check = calloc(1, sizeof(*check));
+    if (check)
+        check->rule_set = rule_set;
+    return check;
+}
+
+static void free_slices(struct fp_slices *slices) {
+    if (slices)
+        fp_slices_free(slices);
+    free(slices);
+}
+
+void fp_check_free(struct fp_check *check) {
+    if (!check)
+        return;
+    for (uint32_t i = 0; i < check->lane_count; i++) {
+        for (int sort = 0; sort < SORT_COUNT; sort++)
+            free_slices(check->lanes[i].slices[sort]);
+        free_slices(check->lanes[i].marks);
+    }
+    fp_flows_free(&check->flows);
+    fp_idset_free(&check->called);
+    fp_idset_free(&check->worked);
+    fp_halves_free(&check->waiting_launches);
+    fp_halves_free(&check->waiting_work);
+    fp_idset_free(&check->operators);
+    fp_halves_free(&check->metadata);
+    fp_halves_free(&check->owners);
+    free(check->lanes);
+    free(check->name_kinds);
+    free(check);
+}
+
+void fp_check_find(struct fp_check *check, enum fp_check_rule rule, uint64_t event, uint64_t byte,
+                   struct fp_text text) {
+    struct fp_finding *finding = &check->findings[rule];
+    finding->count++;
+    if (finding->place_count == FP_FINDING_PLACES)
+        return;
+    struct fp_place *place = &finding->places[finding->place_count++];
+    *place = (struct fp_place){ .event = event, .byte = byte };
+    fp_text_show(text, place->text, sizeof(place->text));
+}
+
+void fp_check_detail(struct fp_check *check, enum fp_check_rule rule, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(check->findings[rule].detail, sizeof(check->findings[rule].detail), format, arguments);
+    va_end(arguments);
+}
+
+static void find_at(struct fp_check *check, enum fp_check_rule rule, const struct fp_trace_event *event) {
+    fp_check_find(check, rule, event->number, event->byte, event->name);
+}
+
+// Room for element `place`; new room is zero.
+static bool make_room(void *array, uint32_t *room, uint64_t place, size_t size) {
+    if (place < *room)
+        return true;
+    uint64_t grown_room = *room ? *room : 16;
+    while (grown_room <= place)
+        grown_room *= 2;
+    void *grown = grown_room <= UINT32_MAX ? realloc(*(void **)array, grown_room * size) : NULL;
+    if (!grown)
+        return false;
+    memset((char *)grown + *room * size, 0, (grown_room - *room) * size);
+    *(void **)array = grown;
+    *room = (uint32_t)grown_room;
+    return true;
+}
+
+struct fp_check_lane *fp_check_lane(struct fp_check *check, uint32_t lane) {
+    if (!make_room(&check->lanes, &check->lane_room, lane, sizeof(*check->lanes)))
+        return NULL;
+    for (; check->lane_count <= lane; check->lane_count++)
+        check->lanes[check->lane_count].last_ts_ns = INT64_MIN;
+    return &check->lanes[lane];
+}
+
+// What kind of slice the event is; what a call's name tells is looked up once for each name.
+static enum fp_slice_kind kind_of(struct fp_check *check, const struct fp_trace_event *event) {
+    switch (event->category) {
+    case FP_CAT_RUNTIME:
+    case FP_CAT_DRIVER:
+        if (make_room(&check->name_kinds, &check->name_kind_room, event->name_id, 1)) {
+            uint8_t *known = &check->name_kinds[event->name_id];
+            if (!*known) {
+                static const uint8_t kinds[] = {
+                    [FP_CALL_OTHER] = KIND_CALL,
+                    [FP_CALL_LAUNCH] = KIND_LAUNCH,
+                    [FP_CALL_GRAPH] = KIND_GRAPH_LAUNCH,
+                    [FP_CALL_COPY] = KIND_COPY_CALL,
+                    [FP_CALL_SYNCHRONISE] = KIND_SYNC_CALL,
+                };
+                *known = kinds[fp_name_call_kind(event->name)];
+            }
+            return *known;
+        }
+        return KIND_CALL;
+    case FP_CAT_KERNEL:
+        return KIND_KERNEL;
+    case FP_CAT_MEMCPY:
+    case FP_CAT_MEMSET:
+        return KIND_COPY;
+    case FP_CAT_CPU_OP:
+    case FP_CAT_USER_ANNOTATION:
+        return KIND_OPERATOR;
+    case FP_CAT_GPU_ANNOTATION:
+    case FP_CAT_SYNC:
+        return KIND_DEVICE_MARK;
+    default:
+        return fp_event_is_work(event) ? KIND_KERNEL : KIND_OTHER;
+    }
+}
+
+static int add_half(struct fp_halves *halves, uint64_t id, const struct fp_trace_event *event,
+                    enum fp_slice_kind kind) {
+    struct fp_half *half = fp_halves_at(halves, id);
+    if (!half)
+        return -ENOMEM;
+    if (half->used) {
+        half->more++;
+        return 0;
+    }
+    half->ts_ns = event->ts_ns;
+    half->event = event->number;
+    half->byte = event->byte;
+    half->name_id = event->name_id;
+    half->kind = (uint8_t)kind;
+    fp_halves_keep(halves, half);
+    return 0;
+}
+
+// A host call with a correlation: whatever work waits for it has found it.
+static int join_call(struct fp_check *check, const struct fp_trace_event *event, enum fp_slice_kind kind) {
+    uint64_t correlation;
+    check->calls++;
+    bool launches = kind == KIND_LAUNCH || kind == KIND_GRAPH_LAUNCH;
+    bool known = fp_event_correlation(event, &correlation);
+    int fresh = known ? fp_idset_add(&check->called, correlation) : 1;
+    if (fresh < 0)
+        return -ENOMEM;
+    if (launches && fresh) { // a driver's call within a runtime's carries the same correlation
+        check->launches++;
+        if (check->launches == 1 || event->ts_ns < check->first_launch_ns)
+            check->first_launch_ns = event->ts_ns;
+        if (check->launches == 1 || event->ts_ns > check->last_launch_ns)
+            check->last_launch_ns = event->ts_ns;
+    }
+    if (!known)
+        return 0;
+    struct fp_half *work = fp_halves_find(&check->waiting_work, correlation);
+    if (work)
+        fp_halves_remove(&check->waiting_work, work);
+    if ((launches || kind == KIND_COPY_CALL) && !fp_idset_has(&check->worked, correlation))
+        return add_half(&check->waiting_launches, correlation, event, kind);
+    return 0;
+}
+
+static int join_work(struct fp_check *check, const struct fp_trace_event *event, enum fp_slice_kind kind) {
+    uint64_t correlation, owner;
+    const struct fp_trace_field *field = fp_event_arg(event, FP_ARG_CORRELATION);
+    check->work++;
+    if (fp_event_external_id(event, &owner) && !fp_idset_has(&check->operators, owner) &&
+        add_half(&check->owners, owner, event, kind) != 0)
+        return -ENOMEM;
+    if (!fp_event_correlation(event, &correlation)) {
+        find_at(check, field ? FP_RULE_CORRELATION_ZERO : FP_RULE_NO_CORRELATION, event);
+        if (field)
+            check->zero_correlation_ns += event->dur_ns;
+        return 0;
+    }
+    if (fp_idset_add(&check->worked, correlation) < 0)
+        return -ENOMEM;
+    struct fp_half *launch = fp_halves_find(&check->waiting_launches, correlation);
+    if (launch)
+        fp_halves_remove(&check->waiting_launches, launch);
+    return fp_idset_has(&check->called, correlation)
+               ? 0
+               : add_half(&check->waiting_work, correlation, event, kind);
+}
+
+// Which of a lane's arrays a slice is kept in: each is mostly in order of time.
+static enum fp_slice_sort sort_of(enum fp_slice_kind kind, uint8_t category) {
+    if (kind == KIND_KERNEL || kind == KIND_COPY)
+        return SORT_WORK;
+    if (kind == KIND_OPERATOR)
+        return SORT_OPERATORS;
+    if (category == FP_CAT_PYTHON)
+        return SORT_PYTHON;
+    return category == FP_CAT_RUNTIME || category == FP_CAT_DRIVER ? SORT_CALLS : SORT_OTHERS;
+}
+
+int fp_check_keep(struct fp_slices **slices, struct fp_slice slice) {
+    if (!*slices && !(*slices = calloc(1, sizeof(**slices))))
+        return -ENOMEM;
+    return fp_slices_add(*slices, slice);
+}
+
+// The fields that tools look for, by kind.
+static const struct {
+    uint8_t category;
+    uint8_t arg;
+} wanted_fields[] = {
+    { FP_CAT_KERNEL, FP_ARG_DEVICE },       { FP_CAT_KERNEL, FP_ARG_STREAM },
+    { FP_CAT_KERNEL, FP_ARG_CORRELATION },  { FP_CAT_MEMCPY, FP_ARG_DEVICE },
+    { FP_CAT_MEMCPY, FP_ARG_STREAM },       { FP_CAT_MEMCPY, FP_ARG_CORRELATION },
+    { FP_CAT_MEMCPY, FP_ARG_BYTES },        { FP_CAT_MEMSET, FP_ARG_DEVICE },
+    { FP_CAT_MEMSET, FP_ARG_STREAM },       { FP_CAT_MEMSET, FP_ARG_BYTES },
+    { FP_CAT_RUNTIME, FP_ARG_CORRELATION }, { FP_CAT_DRIVER, FP_ARG_CORRELATION },
+    { FP_CAT_CPU_OP, FP_ARG_EXTERNAL_ID },
+};
+
+static const uint64_t wanted_masks[FP_CAT_COUNT] = {
+    [FP_CAT_KERNEL] = 1ULL << FP_ARG_DEVICE | 1ULL << FP_ARG_STREAM | 1ULL << FP_ARG_CORRELATION,
+    [FP_CAT_MEMCPY] =
+        1ULL << FP_ARG_DEVICE | 1ULL << FP_ARG_STREAM | 1ULL << FP_ARG_CORRELATION | 1ULL << FP_ARG_BYTES,
+    [FP_CAT_MEMSET] = 1ULL << FP_ARG_DEVICE | 1ULL << FP_ARG_STREAM | 1ULL << FP_ARG_BYTES,
+    [FP_CAT_RUNTIME] = 1ULL << FP_ARG_CORRELATION,
+    [FP_CAT_DRIVER] = 1ULL << FP_ARG_CORRELATION,
+    [FP_CAT_CPU_OP] = 1ULL << FP_ARG_EXTERNAL_ID,
+};
+
+static void look_for_fields(struct fp_check *check, const struct fp_trace_event *event) {
+    uint64_t known = event->known_args;
+    if (known >> FP_ARG_EXTERNAL_ID_OLD & 1)
+        known |= 1ULL << FP_ARG_EXTERNAL_ID;
+    if ((wanted_masks[event->category] & ~known) == 0)
+        return;
+    for (size_t i = 0; i < sizeof(wanted_fields) / sizeof(*wanted_fields); i++)
+        if (wanted_fields[i].category == event->category && !(known >> wanted_fields[i].arg & 1)) {
+            char text[110];
+            snprintf(text, sizeof(text), "%.*s has no \"%s\"",
+                     (int)(event->name.size < 60 ? event->name.size : 60), event->name.at,
+                     fp_arg_key(wanted_fields[i].arg));
+            fp_check_find(check, FP_RULE_MISSING_FIELDS, event->number, event->byte, fp_text_of(text));
+            return;
+        }
+}
+
+// A complete event whose times are sound.
+static int add_slice(struct fp_check *check, const struct fp_trace_event *event, struct fp_check_lane *lane) {
+    enum fp_slice_kind kind = kind_of(check, event);
+    int code = 0;
+    check->slices++;
+    lane->last_ts_ns = event->ts_ns;
+    lane->last_kind = (uint8_t)kind;
+    fp_flows_meet_slice(check, lane, kind);
+    look_for_fields(check, event);
+    if (kind == KIND_KERNEL || kind == KIND_COPY) {
+        lane->on_device = true;
+        uint64_t device;
+        if (!lane->device_known && fp_field_u64(fp_event_arg(event, FP_ARG_DEVICE), &device)) {
+            lane->device = device;
+            lane->device_known = true;
+        }
+        code = join_work(check, event, kind);
+    } else if (kind >= KIND_LAUNCH && kind <= KIND_CALL) {
+        code = join_call(check, event, kind);
+    } else if (kind == KIND_OPERATOR) {
+        uint64_t owner;
+        if (fp_event_external_id(event, &owner)) {
+            code = fp_idset_add(&check->operators, owner) < 0 ? -ENOMEM : 0;
+            struct fp_half *orphan = fp_halves_find(&check->owners, owner);
+            if (orphan)
+                fp_halves_remove(&check->owners, orphan);
+        }
+    } else if (event->category == FP_CAT_TRACE && !check->window &&
+               fp_text_begins(event->name, "PyTorch Profiler")) {
+        check->window = true;
+        check->window_from_ns = event->ts_ns;
+        check->window_to_ns = event->ts_ns + event->dur_ns;
+    }
+    if (code || kind == KIND_DEVICE_MARK || event->category == FP_CAT_TRACE ||
+        event->category == FP_CAT_OVERHEAD)
+        return code;
+    return fp_check_keep(&lane->slices[sort_of(kind, event->category)],
+                         (struct fp_slice){ event->ts_ns, event->dur_ns, event->name_id, event->number });
+}
+
+static int add_complete(struct fp_check *check, const struct fp_trace_event *event,
+                        struct fp_check_lane *lane) {
+    int64_t end;
+    if (event->dur_state == FP_NUMBER_ABSENT) {
+        find_at(check, FP_RULE_NO_DURATION, event);
+        return 0;
+    }
+    if (event->dur_state != FP_NUMBER_OK)
+        return 0; // the reader has said so
+    if (event->dur_ns == -1000) {
+        find_at(check, FP_RULE_UNFINISHED, event);
+        return 0;
+    }
+    if (event->dur_ns < 0 || __builtin_add_overflow(event->ts_ns, event->dur_ns, &end)) {
+        find_at(check, FP_RULE_NEGATIVE_DURATION, event);
+        return 0;
+    }
+    return add_slice(check, event, lane);
+}
+
+static int add_metadata(struct fp_check *check, const struct fp_trace_event *event) {
+    uint64_t key = fp_text_hash(event->name.at, event->name.size) * 31 + event->lane;
+    const struct fp_trace_field *args = fp_event_field(event, "args");
+    if (args)
+        key = key * 0x9E3779B97F4A7C15ULL ^ fp_text_hash(args->value, args->value_size);
+    struct fp_half *half = fp_halves_at(&check->metadata, key);
+    if (!half)
+        return -ENOMEM;
+    if (half->used)
+        find_at(check, FP_RULE_DUPLICATE_METADATA, event);
+    fp_halves_keep(&check->metadata, half);
+    return 0;
+}
+
+// Times near 0 and times far from it: only one of the two is right.
+static void note_time(struct fp_check *check, const struct fp_trace_event *event) {
+    if (event->ts_ns == 0) {
+        if (!check->zero_times++) {
+            check->zero_event = event->number;
+            check->zero_byte = event->byte;
+        }
+        return;
+    }
+    int64_t away = event->ts_ns < 0 ? -event->ts_ns : event->ts_ns;
+    if (!check->nearest_ns || away < check->nearest_ns)
+        check->nearest_ns = away;
+}
+
+static bool phase_is_known(char phase) {
+    return phase && strchr("XBEiICbnesSTtpFfPNODMVvRc(),A", phase) != NULL;
+}
+
+int fp_check_add(struct fp_check *check, const struct fp_trace_event *event) {
+    check->events++;
+    if (!phase_is_known(event->phase))
+        find_at(check, FP_RULE_NO_PHASE, event);
+    if (event->phase == 'M')
+        return add_metadata(check, event);
+    if (event->ts_state != FP_NUMBER_OK) {
+        if (event->phase)
+            find_at(check, FP_RULE_NO_TIME, event);
+        return 0;
+    }
+    struct fp_check_lane *lane = fp_check_lane(check, event->lane);
+    if (!lane)
+        return -ENOMEM;
+    note_time(check, event);
+    switch (event->phase) {
+    case 'X': {
+        check->by_category[event->category]++;
+        int code = add_complete(check, event, lane);
+        return code ? code : fp_flows_add_bound(check, event);
+    }
+    case 'B':
+    case 'E':
+        return fp_check_keep(
+            &lane->marks,
+            (struct fp_slice){ event->ts_ns, 0, event->name_id * 2 + (event->phase == 'E'), event->number });
+    case 's':
+    case 'f':
+        return fp_flows_add(check, event, lane);
+    default:
+        return 0;
+    }
+}
+
+// Halves that never met, as findings, oldest first for the places.
+static int by_event(const void *a, const void *b) {
+    const struct fp_half *x = *(struct fp_half *const *)a, *y = *(struct fp_half *const *)b;
+    return x->event < y->event ? -1 : x->event > y->event;
+}
+
+struct fp_half **fp_check_in_order(const struct fp_halves *halves) {
+    struct fp_half **list = malloc((halves->count + 1) * sizeof(*list));
+    size_t count = 0;
+    if (!list)
+        return NULL;
+    for (size_t i = 0; halves->halves && i <= halves->mask; i++)
+        if (halves->halves[i].used)
+            list[count++] = &halves->halves[i];
+    qsort(list, count, sizeof(*list), by_event);
+    return list;
+}
+
+static int judge_launches(struct fp_check *check, const struct fp_intern *names) {
+    struct fp_half **list = fp_check_in_order(&check->waiting_launches);
+    if (!list)
+        return -ENOMEM;
+    uint64_t lost = 0, early = 0, late = 0;
+    int64_t span = check->last_launch_ns - check->first_launch_ns;
+    for (size_t i = 0; i < check->waiting_launches.count; i++) {
+        bool copy = list[i]->kind == KIND_COPY_CALL;
+        fp_check_find(check, copy ? FP_RULE_COPY_WITHOUT_WORK : FP_RULE_LAUNCH_WITHOUT_WORK, list[i]->event,
+                      list[i]->byte, fp_intern_text(names, list[i]->name_id));
+        if (copy)
+            continue;
+        lost++;
+        early += list[i]->ts_ns - check->first_launch_ns <= span / 10;
+        late += check->last_launch_ns - list[i]->ts_ns <= span / 10;
+    }
+    free(list);
+    if (lost)
+        fp_check_detail(check, FP_RULE_LAUNCH_WITHOUT_WORK, "%llu of %llu launches", (unsigned long long)lost,
+                        (unsigned long long)check->launches);
+    if (check->launches && !check->work) {
+        check->findings[FP_RULE_NO_DEVICE_WORK] = check->findings[FP_RULE_LAUNCH_WITHOUT_WORK];
+        check->findings[FP_RULE_NO_DEVICE_WORK].count = check->launches;
+        fp_check_detail(check, FP_RULE_NO_DEVICE_WORK, "%llu launches, 0 device records",
+                        (unsigned long long)check->launches);
+        check->findings[FP_RULE_LAUNCH_WITHOUT_WORK] = (struct fp_finding){ 0 };
+    } else if (lost && span > 0 && (early * 10 >= lost * 9 || late * 10 >= lost * 9) &&
+               lost < check->launches) {
+        check->findings[FP_RULE_EDGE_LOSS].count = lost;
+        fp_check_detail(check, FP_RULE_EDGE_LOSS, "%llu of %llu lost launches lie in the %s tenth",
+                        (unsigned long long)(early > late ? early : late), (unsigned long long)lost,
+                        early > late ? "first" : "last");
+    }
+    return 0;
+}
+
+static int judge_work(struct fp_check *check, const struct fp_intern *names) {
+    struct fp_half **list = fp_check_in_order(&check->waiting_work);
+    if (!list)
+        return -ENOMEM;
+    for (size_t i = 0; i < check->waiting_work.count; i++) {
+        fp_check_find(check, FP_RULE_WORK_WITHOUT_LAUNCH, list[i]->event, list[i]->byte,
+                      fp_intern_text(names, list[i]->name_id));
+        check->findings[FP_RULE_WORK_WITHOUT_LAUNCH].count += list[i]->more;
+    }
+    free(list);
+    if (check->findings[FP_RULE_WORK_WITHOUT_LAUNCH].count)
+        fp_check_detail(check, FP_RULE_WORK_WITHOUT_LAUNCH, "%llu of %llu pieces of work%s",
+                        (unsigned long long)check->findings[FP_RULE_WORK_WITHOUT_LAUNCH].count,
+                        (unsigned long long)check->work,
+                        check->calls ? "" : "; the file holds no host calls at all");
+    list = fp_check_in_order(&check->owners);
+    if (!list)
+        return -ENOMEM;
+    for (size_t i = 0; i < check->owners.count; i++) {
+        fp_check_find(check, FP_RULE_OWNER_MISSING, list[i]->event, list[i]->byte,
+                      fp_intern_text(names, list[i]->name_id));
+        check->findings[FP_RULE_OWNER_MISSING].count += list[i]->more;
+    }
+    free(list);
+    return 0;
+}
+
+// "_Z...", with the prefixes and suffixes that producers put around it.
+static bool is_mangled(struct fp_text name) {
+    return fp_text_begins(name, "_Z") || fp_text_has(name, " _Z") || fp_text_has(name, "$jit$");
+}
+
+static void judge_names(struct fp_check *check, const struct fp_intern *names) {
+    for (uint32_t id = 0; id < fp_intern_count(names); id++)
+        if (is_mangled(fp_intern_text(names, id)))
+            fp_check_find(check, FP_RULE_MANGLED_NAMES, UINT64_MAX, 0, fp_intern_text(names, id));
+}
+
+static void judge_times(struct fp_check *check) {
+    const int64_t day_ns = 86400LL * 1000000000;
+    if (!check->zero_times || check->nearest_ns < day_ns)
+        return;
+    fp_check_find(check, FP_RULE_ZERO_TIME, check->zero_event, check->zero_byte, fp_text_of(""));
+    check->findings[FP_RULE_ZERO_TIME].count = check->zero_times;
+}
+
+static void judge_count(struct fp_check *check) {
+    static const struct {
+        uint64_t events;
+        const char *who;
+    } caps[] = {
+        { 1000000, "XProf and TensorBoard's exporters keep 1,000,000 events" },
+        { 100000, "some exporters keep 100,000 events" },
+    };
+    for (size_t i = 0; i < sizeof(caps) / sizeof(*caps); i++)
+        if (check->events == caps[i].events || check->slices == caps[i].events) {
+            check->findings[FP_RULE_CAP].count = 1;
+            fp_check_detail(check, FP_RULE_CAP, "exactly %llu: %s", (unsigned long long)caps[i].events,
+                            caps[i].who);
+        }
+    if (!check->slices) {
+        check->findings[FP_RULE_ONLY_METADATA].count = 1;
+        fp_check_detail(check, FP_RULE_ONLY_METADATA, "%llu events, none with a duration",
+                        (unsigned long long)check->events);
+    }
+}
+
+// Rules that only torch's own files can be held to.
+static const uint8_t torch_only[] = {
+    FP_RULE_MISSING_FIELDS,      FP_RULE_LAUNCH_WITHOUT_WORK, FP_RULE_COPY_WITHOUT_WORK,
+    FP_RULE_WORK_WITHOUT_LAUNCH, FP_RULE_EDGE_LOSS,           FP_RULE_NO_CORRELATION,
+    FP_RULE_CORRELATION_ZERO,    FP_RULE_OWNER_MISSING,       FP_RULE_FLOW_START_ON_LAUNCH,
+    FP_RULE_FLOW_END_ON_WORK,
+};
+
+static void choose_rules(struct fp_check *check, const struct fp_reader *reader) {
+    if (check->rule_set == FP_RULE_SET_AUTO)
+        check->rule_set = fp_reader_header_named(reader, "schemaVersion") || check->window ? FP_RULE_SET_TORCH
+                                                                                           : FP_RULE_SET_ANY;
+    for (size_t i = 0; check->rule_set == FP_RULE_SET_ANY && i < sizeof(torch_only); i++)
+        check->findings[torch_only[i]] = (struct fp_finding){ 0 };
+}
+
+int fp_check_finish(struct fp_check *check, struct fp_reader *reader) {
+    const struct fp_intern *names = fp_reader_names(reader);
+    struct fp_reader_summary summary;
+    fp_reader_summarise(reader, &summary);
+    check->resolution_ns = summary.whole_microseconds ? 1000 : 1;
+    int code = fp_lanes_judge(check, reader);
+    if (!code)
+        code = fp_flows_judge(check, reader);
+    if (!code)
+        code = judge_launches(check, names);
+    if (!code)
+        code = judge_work(check, names);
+    if (code)
+        return code;
+    judge_names(check, names);
+    judge_times(check);
+    judge_count(check);
+    if (check->findings[FP_RULE_DUPLICATE_METADATA].count < MANY_DUPLICATES)
+        check->findings[FP_RULE_DUPLICATE_METADATA] = (struct fp_finding){ 0 };
+    if (check->zero_correlation_ns)
+        fp_check_detail(check, FP_RULE_CORRELATION_ZERO, "%.3f ms of device time",
+                        (double)check->zero_correlation_ns / 1e6);
+    fp_header_judge(check, reader);
+    choose_rules(check, reader);
+    return 0;
+}
+
+const struct fp_finding *fp_check_finding(const struct fp_check *check, enum fp_check_rule rule) {
+    return &check->findings[rule];
+}
+
+enum fp_rule_set fp_check_rule_set(const struct fp_check *check) {
+    return check->rule_set;
+}
+
+void fp_check_count(const struct fp_check *check, struct fp_check_counts *counts) {
+    *counts = (struct fp_check_counts){ check->events, check->slices,   check->work,
+                                        check->calls,  check->launches, check->flows.pairs };
+}

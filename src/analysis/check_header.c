@@ -1,0 +1,56 @@
+// check_header.c - what stands beside the events: secrets, and FlagProf's own ledger.
+//
+// In:  the header's values, whole. Out: findings. A secret's value is never handed on.
+
+#include "analysis/check_internal.h"
+
+#include <stdio.h>
+
+#include "analysis/secrets.h"
+
+static void find_secret(void *user, struct fp_text key) {
+    fp_check_find(user, FP_RULE_SECRET, UINT64_MAX, 0, key);
+}
+
+// The ledger says how many records of a kind were kept; the file must hold as many.
+static void compare_ledger(struct fp_check *check, struct fp_text kinds, const char *kind, uint64_t held) {
+    struct fp_trace_field row, kept;
+    uint64_t said;
+    if (!fp_json_find(kinds, kind, &row) || !fp_json_find(fp_field_text(&row), "kept", &kept) ||
+        !fp_field_u64(&kept, &said) || said == held)
+        return;
+    char text[110];
+    snprintf(text, sizeof(text), "%s: the ledger kept %llu, the file holds %llu", kind,
+             (unsigned long long)said, (unsigned long long)held);
+    fp_check_find(check, FP_RULE_LEDGER_MISMATCH, UINT64_MAX, 0, fp_text_of(text));
+}
+
+static void judge_ledger(struct fp_check *check, struct fp_text ledger) {
+    struct fp_trace_field field;
+    static const struct {
+        const char *kind;
+        enum fp_category category;
+    } rows[] = {
+        { "kernel", FP_CAT_KERNEL },   { "memcpy", FP_CAT_MEMCPY }, { "memset", FP_CAT_MEMSET },
+        { "runtime", FP_CAT_RUNTIME }, { "driver", FP_CAT_DRIVER },
+    };
+    if (fp_json_find(ledger, "complete", &field) && field.type == 'f')
+        fp_check_find(check, FP_RULE_LEDGER_INCOMPLETE, UINT64_MAX, 0,
+                      fp_text_of("flagprof_ledger: \"complete\": false"));
+    if (!fp_json_find(ledger, "kinds", &field))
+        return;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        compare_ledger(check, fp_field_text(&field), rows[i].kind, check->by_category[rows[i].category]);
+}
+
+void fp_header_judge(struct fp_check *check, const struct fp_reader *reader) {
+    for (size_t i = 0; i < fp_reader_header_count(reader); i++) {
+        const struct fp_trace_header *header = fp_reader_header(reader, i);
+        // A secret may be the header's key itself.
+        if (fp_secret_key(header->key) && header->value.size > 2 && header->value.at[0] == '"')
+            find_secret(check, header->key);
+        fp_secrets_find(header->value, find_secret, check);
+        if (fp_text_equals(header->key, "flagprof_ledger"))
+            judge_ledger(check, header->value);
+    }
+}

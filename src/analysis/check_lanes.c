@@ -1,0 +1,203 @@
+// check_lanes.c - slices that overlap where they must not: in a stream, and across on a thread.
+//
+// In:  the slices of each lane. Out: findings with the time that overlaps. Sorts every lane on the way, which
+// the flows'
+//      judgement relies on.
+
+#include "analysis/check_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct overlap {
+    uint64_t count;
+    int64_t sum_ns, most_ns;
+    uint64_t streams;
+};
+
+static void find_slice(struct fp_check *check, const struct fp_reader *reader, enum fp_check_rule rule,
+                       const struct fp_slice *slice) {
+    fp_check_find(check, rule, slice->id, 0, fp_intern_text(fp_reader_names(reader), slice->group));
+}
+
+// From compute capability 9.0 on, kernels of one stream may overlap (programmatic dependent launch).
+static bool overlap_is_legal(const struct fp_reader *reader) {
+    const struct fp_trace_header *header = fp_reader_header_named(reader, "deviceProperties");
+    struct fp_trace_field device, major;
+    if (!header)
+        return false;
+    struct fp_json_walk walk = fp_json_walk_begin(header->value);
+    bool legal = false;
+    while (fp_json_walk_next(&walk, &device)) {
+        int64_t value;
+        if (!fp_json_find(fp_field_text(&device), "computeMajor", &major) || !fp_field_i64(&major, &value) ||
+            value < 9)
+            return false;
+        legal = true;
+    }
+    return legal;
+}
+
+static void judge_stream(struct fp_check *check, const struct fp_reader *reader, const struct fp_slices *work,
+                         enum fp_check_rule rule, struct overlap *overlap) {
+    int64_t last_end = INT64_MIN;
+    bool any = false;
+    for (size_t i = 0; i < work->count; i++) {
+        struct fp_slice slice = fp_slices_get(work, i);
+        int64_t end = slice.start_ns + slice.dur_ns,
+                common = (end < last_end ? end : last_end) - slice.start_ns;
+        if (last_end != INT64_MIN && common > check->resolution_ns) {
+            find_slice(check, reader, rule, &slice);
+            overlap->count++;
+            overlap->sum_ns += common;
+            overlap->most_ns = common > overlap->most_ns ? common : overlap->most_ns;
+            any = true;
+        }
+        last_end = end > last_end ? end : last_end;
+    }
+    overlap->streams += any;
+}
+
+// The next slice of a lane's arrays in order of start, the longer first. False at the end.
+static bool next_slice(struct fp_check_lane *lane, size_t *at, struct fp_slice *slice) {
+    int best = -1;
+    struct fp_slice candidate;
+    for (int sort = 0; sort < SORT_WORK; sort++) {
+        if (!lane->slices[sort] || at[sort] == lane->slices[sort]->count)
+            continue;
+        candidate = fp_slices_get(lane->slices[sort], at[sort]);
+        if (best < 0 || fp_slice_before(&candidate, slice)) {
+            *slice = candidate;
+            best = sort;
+        }
+    }
+    if (best >= 0)
+        at[best]++;
+    return best >= 0;
+}
+
+struct open_slices {
+    int64_t *ends;
+    size_t count, room;
+};
+
+static int push(struct open_slices *open, int64_t end) {
+    if (open->count == open->room) {
+        size_t room = open->room ? open->room * 2 : 64;
+        int64_t *grown = realloc(open->ends, room * sizeof(*grown));
+        if (!grown)
+            return -ENOMEM;
+        open->ends = grown;
+        open->room = room;
+    }
+    open->ends[open->count++] = end;
+    return 0;
+}
+
+static int judge_thread(struct fp_check *check, const struct fp_reader *reader, struct fp_check_lane *lane,
+                        struct overlap *crossing) {
+    struct open_slices open = { 0 };
+    size_t at[SORT_COUNT] = { 0 };
+    struct fp_slice slice = { 0 };
+    int code = 0;
+    bool any = false;
+    while (!code && next_slice(lane, at, &slice)) {
+        int64_t end = slice.start_ns + slice.dur_ns;
+        while (open.count && open.ends[open.count - 1] <= slice.start_ns)
+            open.count--;
+        if (open.count && end - open.ends[open.count - 1] > check->resolution_ns) {
+            int64_t common = open.ends[open.count - 1] - slice.start_ns;
+            // Both edges must be off by more than the resolution: a slice that begins at its neighbour's
+            // rounded end is none.
+            if (common > check->resolution_ns) {
+                find_slice(check, reader, FP_RULE_CROSSING, &slice);
+                crossing->count++;
+                crossing->sum_ns += common;
+                crossing->most_ns = common > crossing->most_ns ? common : crossing->most_ns;
+                any = true;
+            }
+            // What it crosses no longer holds what comes: everything that ends before it is behind it.
+            while (open.count && open.ends[open.count - 1] < end)
+                open.count--;
+        }
+        code = push(&open, end);
+    }
+    crossing->streams += any;
+    free(open.ends);
+    return code;
+}
+
+static void judge_window(struct fp_check *check, const struct fp_reader *reader, const struct fp_slices *work,
+                         struct overlap *outside) {
+    for (size_t i = 0; i < work->count; i++) {
+        struct fp_slice slice = fp_slices_get(work, i);
+        int64_t before = check->window_from_ns - slice.start_ns;
+        int64_t after = slice.start_ns + slice.dur_ns - check->window_to_ns;
+        int64_t far = before > after ? before : after;
+        if (far <= check->resolution_ns)
+            continue;
+        find_slice(check, reader, FP_RULE_OUTSIDE_WINDOW, &slice);
+        outside->count++;
+        outside->most_ns = far > outside->most_ns ? far : outside->most_ns;
+    }
+}
+
+struct marks_user {
+    struct fp_check *check;
+    struct fp_check_lane *lane;
+};
+
+static int add_pair(void *user, struct fp_slice slice) {
+    struct marks_user *marks = user;
+    marks->check->slices++;
+    return fp_check_keep(&marks->lane->slices[SORT_OTHERS], slice);
+}
+
+static int judge_marks(struct fp_check *check, struct fp_check_lane *lane) {
+    struct marks_user user = { check, lane };
+    struct fp_marks_result result = { 0 };
+    int code = lane->marks ? fp_marks_pair(lane->marks, add_pair, &user, &result) : 0;
+    if (result.open) {
+        fp_check_find(check, FP_RULE_OPEN_BEGIN, result.first_open, 0, fp_text_of(""));
+        check->findings[FP_RULE_OPEN_BEGIN].count += result.open - 1;
+    }
+    if (result.lone) {
+        fp_check_find(check, FP_RULE_LONE_END, result.first_lone, 0, fp_text_of(""));
+        check->findings[FP_RULE_LONE_END].count += result.lone - 1;
+    }
+    return code;
+}
+
+int fp_lanes_judge(struct fp_check *check, struct fp_reader *reader) {
+    struct overlap overlap = { 0 }, crossing = { 0 }, outside = { 0 };
+    enum fp_check_rule rule = overlap_is_legal(reader) ? FP_RULE_STREAM_OVERLAP_PDL : FP_RULE_STREAM_OVERLAP;
+    int code = 0;
+    for (uint32_t i = 0; !code && i < check->lane_count; i++) {
+        struct fp_check_lane *lane = &check->lanes[i];
+        code = judge_marks(check, lane);
+        for (int sort = 0; sort < SORT_COUNT; sort++)
+            if (lane->slices[sort])
+                fp_slices_sort(lane->slices[sort]);
+        if (!code && lane->slices[SORT_WORK]) {
+            judge_stream(check, reader, lane->slices[SORT_WORK], rule, &overlap);
+            if (check->window)
+                judge_window(check, reader, lane->slices[SORT_WORK], &outside);
+        }
+        if (!code && !lane->on_device)
+            code = judge_thread(check, reader, lane, &crossing);
+    }
+    if (overlap.count)
+        fp_check_detail(check, rule, "%.3f us overlap in %llu streams, at most %.3f us",
+                        (double)overlap.sum_ns / 1e3, (unsigned long long)overlap.streams,
+                        (double)overlap.most_ns / 1e3);
+    if (crossing.count)
+        fp_check_detail(check, FP_RULE_CROSSING, "%.3f us cross on %llu threads, at most %.3f us",
+                        (double)crossing.sum_ns / 1e3, (unsigned long long)crossing.streams,
+                        (double)crossing.most_ns / 1e3);
+    if (outside.count)
+        fp_check_detail(check, FP_RULE_OUTSIDE_WINDOW, "%llu of %llu pieces of work, at most %.3f us away",
+                        (unsigned long long)outside.count, (unsigned long long)check->work,
+                        (double)outside.most_ns / 1e3);
+    return code;
+}
