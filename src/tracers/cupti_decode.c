@@ -531,6 +531,7 @@ static void read_record(struct fp_cupti_decoder *decoder, const struct fp_sink *
                         size_t room, bool last) {
     uint32_t kind = kind_at(at);
     int shape = fp_cupti_shape_of(kind);
+    fp_log("cupti", "record of kind %u, %zu bytes to the next%s", kind, room, shape < 0 ? ", not known" : "");
     if (shape < 0) {
         sink->lose(sink->owner, FP_KIND_COUNT, FP_LOSS_UNKNOWN_KIND, 1);
         return;

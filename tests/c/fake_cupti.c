@@ -67,7 +67,7 @@ SHOWN uint32_t cuptiActivityRegisterCallbacks(void *requested, void *completed) 
 
 SHOWN uint32_t cuptiActivityEnable(uint32_t kind) {
     only_with_a_device();
-    if (kind == 10 && FAKE_ENABLE_RESULT)
+    if (kind == 10 && FAKE_ENABLE_RESULT != 0)
         return FAKE_ENABLE_RESULT;
     armed |= UINT64_C(1) << kind;
     return 0;

@@ -98,10 +98,11 @@ static void run(const char *faults, void (*scenario)(void)) {
 enum { LAUNCHES = 40, GRAPH_KERNELS = 3, GRAPH_LAUNCHES = 2, OPERATOR = 4000000, RANGE = 9000000 };
 
 static struct fp_tracer *tracer;
-static int failed_pushes;
+static atomic_int failed_pushes;
 
 static void push(enum fp_id_kind kind, uint64_t id) {
-    failed_pushes += fp_cupti_ops.push(tracer, kind, id) != 0;
+    if (fp_cupti_ops.push(tracer, kind, id) != 0)
+        atomic_fetch_add(&failed_pushes, 1);
 }
 
 static void pop(enum fp_id_kind kind) {
