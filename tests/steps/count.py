@@ -26,7 +26,7 @@ def make(folder, *options, targets=()):
     configured = tree.run(["cmake", "-S", tree.ROOT, "-B", folder, "-G", "Ninja", *options])
     if configured.status:
         return configured.output
-    built = tree.run(["ninja", "-C", folder, *targets], limit_s=1800)
+    built = tree.run(["ninja", "-k", "0", "-C", folder, *targets], limit_s=1800)
     if built.status:
         lines = built.output.splitlines()
         first = next((at for at, line in enumerate(lines) if line.startswith("FAILED")), 0)
