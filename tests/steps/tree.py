@@ -70,9 +70,9 @@ def venv_python():
     return VENV / "bin" / "python"
 
 
-# A tool of the wanted major version: the venv's, else the system's under its plain or its numbered name.
+# A tool of the wanted major version: the system's under its plain or its numbered name, else the venv's.
 def tool(name, major):
-    for command in (VENV / "bin" / name, name, f"{name}-{major}"):
+    for command in (name, f"{name}-{major}", VENV / "bin" / name):
         path = shutil.which(command)
         if path and f"version {major}." in run([path, "--version"], limit_s=30).output:
             return path
