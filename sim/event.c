@@ -218,7 +218,7 @@ static int reached_time(struct flagsim_event *event, uint64_t *time_ns) {
 int flagsim_event_elapsed_ns(flagsim_event *begin, flagsim_event *end, int64_t *elapsed_ns) {
     struct call call;
     int result = event_call(&call, FLAGSIM_API_EVENT_ELAPSED, end ? begin : NULL);
-    if (result)
+    if (result || !end)
         return result;
     call_enter(&call);
     uint64_t from = 0, to = 0;

@@ -210,7 +210,7 @@ static int apply(const struct found *found, const char *value, struct fp_options
     else if (found->own->text)
         *found->own->text = value;
     else if (found->own->number)
-        return set_number(found->own->number, value);
+        return value ? set_number(found->own->number, value) : -EINVAL;
     else if (found->own->list)
         return add_text(found->own->list, value);
     return 0;

@@ -556,7 +556,7 @@ static void write_csv(const struct fp_report *report, struct fp_output *output) 
     bool first = true;
     for (size_t i = 0; i < report->item_count; i++) {
         const struct item *item = &report->items[i];
-        if (item->kind != ITEM_TABLE)
+        if (item->kind != ITEM_TABLE || !item->column_count)
             continue;
         if (!first)
             fp_output_text(output, "\n");

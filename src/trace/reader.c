@@ -507,7 +507,7 @@ int fp_reader_next(struct fp_reader *reader, const struct fp_trace_event **event
 
 int fp_reader_run(struct fp_reader *reader, int (*each)(void *user, const struct fp_trace_event *event),
                   void *user, struct fp_error *err) {
-    const struct fp_trace_event *event;
+    const struct fp_trace_event *event = NULL;
     int code;
     while ((code = fp_reader_next(reader, &event, err)) == 1) {
         int stop = each(user, event);

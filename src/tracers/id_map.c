@@ -77,9 +77,10 @@ static bool grow(struct fp_id_map *map) {
             *find_wide(&bigger, map->by_wide[at].wide) = map->by_wide[at];
             *find_narrow(&bigger, map->by_wide[at].narrow) = map->by_wide[at].narrow;
         }
-    free(map->by_wide);
-    free(map->taken);
+    struct fp_id_map smaller = *map;
     *map = bigger;
+    free(smaller.by_wide);
+    free(smaller.taken);
     return true;
 }
 
