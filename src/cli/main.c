@@ -15,6 +15,7 @@ static const struct fp_verb verbs[] = {
     { "cut", fp_cut_main, "take a part out of a trace, by time, step, kernel, device and more" },
     { "stats", fp_stats_main, "where does the time go?" },
     { "info", fp_info_main, "what would record here, and why each other would not" },
+    { "fix", fp_fix_main, "write a valid, viewer-safe trace from a broken one" },
     { "view", fp_view_main, "open a trace in Perfetto's page" },
     { NULL, NULL, NULL },
 };

@@ -1,4 +1,4 @@
-// rewrite.c - the course that cut and convert share: read, keep or leave out, write.
+// rewrite.c - the course that cut, convert and fix share: read, keep or leave out, write.
 //
 // In:  events from the reader. Out: those that are kept, through emit.c, to a file that appears only when all
 // of them
@@ -66,17 +66,20 @@ static bool filter_header(void *user, const struct fp_trace_header *header, stru
     return !course->rewrite->drop_secrets || redact(course, header->key, value);
 }
 
-static void put_event(struct course *course, struct fp_emit *emit, const struct fp_trace_event *event) {
-    if (course->rewrite->drop_secrets && event->args_type == '{') {
-        const struct fp_trace_field *args = fp_event_field(event, "args");
-        struct fp_text value = fp_field_text(args);
-        if (fp_secrets_find(value, NULL, NULL) && redact(course, (struct fp_text){ "", 0 }, &value)) {
-            struct fp_edit edit = { .kind = FP_EDIT_SET, .field = args, .value = value };
-            fp_emit_event(emit, event, &edit, 1);
-            return;
-        }
+static int put_event(struct course *course, struct fp_emit *emit, const struct fp_trace_event *event) {
+    const struct fp_rewrite *rewrite = course->rewrite;
+    struct fp_edit edit = { .kind = FP_EDIT_SET };
+    const struct fp_edit *clean = NULL;
+    if (rewrite->drop_secrets && event->args_type == '{') {
+        edit.field = fp_event_field(event, "args");
+        edit.value = fp_field_text(edit.field);
+        if (fp_secrets_find(edit.value, NULL, NULL) && redact(course, (struct fp_text){ "", 0 }, &edit.value))
+            clean = &edit;
     }
-    fp_emit_event(emit, event, NULL, 0);
+    if (rewrite->each)
+        return rewrite->each(rewrite->user, event, clean, emit);
+    fp_emit_event(emit, event, clean, clean != NULL);
+    return 0;
 }
 
 // Whether the file is a bare list is known once its first event was read.
@@ -107,10 +110,14 @@ static int copy(struct course *course, struct fp_reader *reader, struct fp_outpu
     for (; code == 1 && !fp_emit_state(emit) && !course->failed; code = fp_reader_next(reader, &event, err)) {
         course->result->events++;
         if (!cut || fp_cut_keeps(cut, event->number))
-            put_event(course, emit, event);
+            course->failed = put_event(course, emit, event);
     }
+    if (code >= 0 && !course->failed && course->rewrite->finish)
+        course->failed = course->rewrite->finish(course->rewrite->user, reader, emit);
     if (code >= 0)
         fp_emit_end(emit, reader);
+    if (course->rewrite->note_text)
+        course->rewrite->note_text(course->rewrite->user, reader, emit);
     course->result->written = fp_emit_events(emit);
     course->result->mended = *fp_emit_mended(emit);
     code = code < 0 ? code : course->failed ? course->failed : fp_emit_state(emit);

@@ -1,4 +1,4 @@
-// rewrite.h - the course that cut and convert share: read, keep or leave out, write.
+// rewrite.h - the course that cut, convert and fix share: read, keep or leave out, write.
 //
 // In:  an input and what to do with it. Out: a trace at its target, whole or not at all, and how many events
 // went into it.
@@ -10,6 +10,15 @@
 #include "cli/input.h"
 
 struct fp_rewrite {
+    // What happens to each event, NULL: it is copied. `edit` is the removal of its secrets, or NULL. 0 or
+    // -ENOMEM.
+    int (*each)(void *user, const struct fp_trace_event *event, const struct fp_edit *edit,
+                struct fp_emit *emit);
+    int (*finish)(void *user, const struct fp_reader *reader,
+                  struct fp_emit *emit); // before the list is closed
+    void (*note_text)(void *user, const struct fp_reader *reader,
+                      const struct fp_emit *emit); // at the very end
+    void *user;
     const char *verb;
     enum fp_emit_style style;
     bool drop_metadata;  // top-level keys that no viewer and no analysis needs
