@@ -128,6 +128,10 @@ int sim_enter_context(void); // makes the thread's device ready for work and ret
 int sim_fail(int result);    // remembers the error for get_last_error
 int sim_current_device(void);
 void memory_release_all(void);
+void memory_lock(void);
+void memory_unlock(void);
+void names_lock_take(void);
+void names_lock_release(void);
 int faults_error(void);
 void truth_api(flagsim_api api);
 

@@ -38,7 +38,18 @@ uint64_t flagsim_now_ns(void) {
     return read_clock(CLOCK_MONOTONIC) + epoch_offset;
 }
 
+static void fork_prepare(void) {
+    memory_lock();
+    names_lock_take();
+}
+
+static void fork_parent(void) {
+    names_lock_release();
+    memory_unlock();
+}
+
 static void fork_child(void) {
+    fork_parent();
     if (atomic_load(&sim.ready))
         atomic_store(&sim.forked, true);
 }
@@ -48,7 +59,7 @@ static void at_exit(void) {
 }
 
 static void register_hooks(void) {
-    pthread_atfork(NULL, NULL, fork_child);
+    pthread_atfork(fork_prepare, fork_parent, fork_child);
     atexit(at_exit);
 }
 

@@ -57,7 +57,25 @@ static struct {
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+static void fork_prepare(void) {
+    pthread_mutex_lock(&state.lock);
+}
+
+static void fork_parent(void) {
+    pthread_mutex_unlock(&state.lock);
+}
+
+// The child has no worker, and nobody is in a callback; buffers in hand are the parent's to deliver.
+static void fork_child(void) {
+    state.worker_runs = state.requesting = false;
+    state.delivering = 0;
+    state.current = state.full = NULL;
+    state.full_tail = &state.full;
+    pthread_mutex_unlock(&state.lock);
+}
+
 static void init_once(void) {
+    pthread_atfork(fork_prepare, fork_parent, fork_child);
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);

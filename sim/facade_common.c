@@ -127,32 +127,79 @@ static const char *long_name(const char *name) {
     return flagsim_intern(text);
 }
 
+static const char *dirty_name(const char *name) {
+    char text[600];
+    snprintf(text, sizeof text, "%.500s \"quoted\" \\ \x01\t \xff\xc3( \xe2\x82", name);
+    return flagsim_intern(text);
+}
+
+static const char *no_name(const char *name) {
+    (void)name;
+    return NULL;
+}
+
+// The first fault that is due wins, so that each record has one flaw of its sort and the truth stays simple.
 static void shape_name(const flagsim_activity *activity, fc_work *work) {
+    static const struct {
+        flagsim_fault fault;
+        flagsim_fate fate;
+        const char *(*name)(const char *);
+    } flaws[] = {
+        { FLAGSIM_FAULT_name_null, FLAGSIM_FATE_NAME_NULL, no_name },
+        { FLAGSIM_FAULT_name_8k, FLAGSIM_FATE_NAME_LONG, long_name },
+        { FLAGSIM_FAULT_name_dirty, FLAGSIM_FATE_NAME_DIRTY, dirty_name },
+    };
     work->name = activity->of.kernel.info->name;
     uint64_t number = atomic_fetch_add(&state.kernels, 1) + 1;
-    if (every(FLAGSIM_FAULT_name_null, number)) {
-        work->name = NULL;
-        work->flaws |= 1u << FLAGSIM_FATE_NAME_NULL;
-    } else if (every(FLAGSIM_FAULT_name_8k, number)) {
-        work->name = long_name(work->name ? work->name : "kernel");
-        work->flaws |= 1u << FLAGSIM_FATE_NAME_LONG;
+    for (size_t i = 0; i < sizeof flaws / sizeof *flaws; i++) {
+        if (every(flaws[i].fault, number)) {
+            work->name = flaws[i].name(work->name ? work->name : "kernel");
+            work->flaws |= 1u << flaws[i].fate;
+            return;
+        }
     }
 }
 
+static void zero(fc_work *work) {
+    work->start = work->end = 0;
+}
+
+static void reverse(fc_work *work) {
+    uint64_t start = work->start;
+    work->start = work->end;
+    work->end = start;
+}
+
+static void cut_end(fc_work *work) {
+    work->end = 0;
+}
+
+static void stretch(fc_work *work) {
+    work->end = work->start + 7200000000000u;
+}
+
 static void shape_times(const flagsim_activity *activity, uint64_t number, fc_work *work) {
+    static const struct {
+        flagsim_fault fault;
+        flagsim_fate fate;
+        void (*spoil)(fc_work *);
+    } flaws[] = {
+        { FLAGSIM_FAULT_timing_zero, FLAGSIM_FATE_NO_TIMING, zero },
+        { FLAGSIM_FAULT_end_before_start, FLAGSIM_FATE_END_BEFORE_START, reverse },
+        { FLAGSIM_FAULT_end_zero, FLAGSIM_FATE_NO_END, cut_end },
+        { FLAGSIM_FAULT_too_long, FLAGSIM_FATE_TOO_LONG, stretch },
+    };
     work->start = fc_time(activity->start_ns);
     work->end = fc_time(activity->end_ns);
     work->queued = fc_time(activity->queued_ns);
     if (work->end <= work->start)
         work->end = work->start + 1;
-    if (every(FLAGSIM_FAULT_timing_zero, number)) {
-        work->start = work->end = 0;
-        work->flaws |= 1u << FLAGSIM_FATE_NO_TIMING;
-    } else if (every(FLAGSIM_FAULT_end_before_start, number)) {
-        uint64_t start = work->start;
-        work->start = work->end;
-        work->end = start;
-        work->flaws |= 1u << FLAGSIM_FATE_END_BEFORE_START;
+    for (size_t i = 0; i < sizeof flaws / sizeof *flaws; i++) {
+        if (every(flaws[i].fault, number)) {
+            flaws[i].spoil(work);
+            work->flaws |= 1u << flaws[i].fate;
+            return;
+        }
     }
 }
 

@@ -385,8 +385,11 @@ typedef enum flagsim_fate {
     FLAGSIM_FATE_LOST,          // never delivered and counted nowhere: no tool can know
     FLAGSIM_FATE_NO_TIMING,     // delivered with start and end 0
     FLAGSIM_FATE_END_BEFORE_START,
+    FLAGSIM_FATE_NO_END,
+    FLAGSIM_FATE_TOO_LONG,
     FLAGSIM_FATE_NAME_NULL,
     FLAGSIM_FATE_NAME_LONG,
+    FLAGSIM_FATE_NAME_DIRTY,
     FLAGSIM_FATE_REORDERED,
     FLAGSIM_FATE_LATE,        // in a later buffer than what it belongs to
     FLAGSIM_FATE_FOREIGN,     // an extra record of a kind that no tool knows

@@ -25,6 +25,15 @@ static int range_compare(const void *a, const void *b) {
     return x->end <= y->begin ? -1 : x->begin >= y->end ? 1 : 0;
 }
 
+// Held over a fork, so that the child finds the tree whole: destructors there still ask what an address is.
+void memory_lock(void) {
+    pthread_mutex_lock(&tree_lock);
+}
+
+void memory_unlock(void) {
+    pthread_mutex_unlock(&tree_lock);
+}
+
 static struct allocation *find_locked(const void *pointer) {
     struct allocation key = { .begin = (uintptr_t)pointer, .end = (uintptr_t)pointer + 1 };
     struct allocation **found = (struct allocation **)tfind(&key, &tree, range_compare);

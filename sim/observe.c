@@ -61,8 +61,21 @@ static void slot_empty(int i) {
         sched_yield();
 }
 
+// In a forked child the threads that were inside are gone; only the forking one may still be.
+static void fork_child(void) {
+    pthread_mutex_init(&lock, NULL);
+    for (int i = 0; i < FLAGSIM_OBSERVERS_MAX; i++)
+        atomic_store(&slots[i].inside, own_depth[i]);
+}
+
+static void register_fork(void) {
+    pthread_atfork(NULL, NULL, fork_child);
+}
+
 int flagsim_observe(const flagsim_observer *observer, void *user) {
+    static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
     int handle = -ENOSPC;
+    pthread_once(&fork_once, register_fork);
     pthread_mutex_lock(&lock);
     for (int i = 0; i < FLAGSIM_OBSERVERS_MAX && handle < 0; i++) {
         struct slot *slot = &slots[i];

@@ -16,8 +16,20 @@ static struct {
 } kept;
 
 static const char *const fate_names[FLAGSIM_FATE_COUNT] = {
-    "delivered", "dropped",   "lost", "no_timing", "end_before_start", "name_null",
-    "name_long", "reordered", "late", "foreign",   "unreachable",
+    [FLAGSIM_FATE_DELIVERED] = "delivered",
+    [FLAGSIM_FATE_DROPPED] = "dropped",
+    [FLAGSIM_FATE_LOST] = "lost",
+    [FLAGSIM_FATE_NO_TIMING] = "no_timing",
+    [FLAGSIM_FATE_END_BEFORE_START] = "end_before_start",
+    [FLAGSIM_FATE_NO_END] = "no_end",
+    [FLAGSIM_FATE_TOO_LONG] = "too_long",
+    [FLAGSIM_FATE_NAME_NULL] = "name_null",
+    [FLAGSIM_FATE_NAME_LONG] = "name_long",
+    [FLAGSIM_FATE_NAME_DIRTY] = "name_dirty",
+    [FLAGSIM_FATE_REORDERED] = "reordered",
+    [FLAGSIM_FATE_LATE] = "late",
+    [FLAGSIM_FATE_FOREIGN] = "foreign",
+    [FLAGSIM_FATE_UNREACHABLE] = "unreachable",
 };
 static const char *const record_names[FLAGSIM_RECORD_COUNT] = {
     "kernel", "copy", "set", "runtime", "driver", "external", "sync", "overhead", "memory", "other",

@@ -68,6 +68,14 @@ void work_drop(struct work *work) {
 static pthread_mutex_t names_lock = PTHREAD_MUTEX_INITIALIZER;
 static void *names;
 
+void names_lock_take(void) {
+    pthread_mutex_lock(&names_lock);
+}
+
+void names_lock_release(void) {
+    pthread_mutex_unlock(&names_lock);
+}
+
 static int name_compare(const void *a, const void *b) {
     return strcmp(a, b);
 }

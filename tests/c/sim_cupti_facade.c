@@ -94,6 +94,8 @@ static void request(uint8_t **buffer, size_t *size, size_t *max_records) {
 }
 
 static void keep(const CUpti_Activity *record) {
+    if (seen_count == RECORDS)
+        return;
     struct seen *to = &seen[seen_count++];
     *to = (struct seen){ .kind = record->kind, .buffer = buffers };
     memcpy(to->bytes, record, record->kind > 100 ? 48 : 24);
@@ -134,7 +136,7 @@ static void complete(CUcontext context, uint32_t stream, uint8_t *buffer, size_t
     pthread_mutex_lock(&seen_lock); // the library's thread and a flush may both be here
     completed_on = pthread_self();
     while ((result = CALL(cuptiActivityGetNextRecord, buffer, valid, &record)) == CUPTI_SUCCESS) {
-        if (before)
+        if (before && seen_count < RECORDS)
             seen[seen_count - 1].stride = (size_t)((const char *)record - (const char *)before);
         keep(record);
         before = record;
@@ -576,6 +578,77 @@ static void the_facade_carries_no_real_librarys_soname(void **state) {
     assert_null(dlsym(RTLD_DEFAULT, "cuInit"));
 }
 
+static void *launch_until_stopped(void *arg) {
+    while (!atomic_load((atomic_bool *)arg)) {
+        push(1);
+        launch("_Z5probev", 0);
+        pop();
+        flagsim_device_synchronize();
+    }
+    return NULL;
+}
+
+static void a_child_forked_while_others_record_can_end_its_recording_and_exit(void **state) {
+    (void)state;
+    pthread_t thread;
+    static atomic_bool stopped;
+    buffer_size = 4096;
+    start();
+    pthread_create(&thread, NULL, launch_until_stopped, &stopped);
+    for (int i = 0; i < 20; i++) {
+        pid_t child = fork();
+        if (!child) {
+            alarm(5); // what hangs is killed, and seen
+            CALL(cuptiActivityFlushAll, 1);
+            CALL(cuptiActivityDisable, CUPTI_ACTIVITY_KIND_RUNTIME);
+            CALL(cuptiFinalize);
+            _exit(flagsim_observer_count());
+        }
+        int status = 0;
+        waitpid(child, &status, 0);
+        assert_int_equal(status, 0);
+    }
+    atomic_store(&stopped, true);
+    pthread_join(thread, NULL);
+    stop();
+}
+
+static unsigned counted_elsewhere;
+static void *elsewhere;
+static void count_elsewhere(CUcontext c, uint32_t s, uint8_t *buffer, size_t size, size_t valid) {
+    (void)c, (void)s, (void)size;
+    CUpti_Activity *record = NULL;
+    CUptiResult (*next)(uint8_t *, size_t, CUpti_Activity **) =
+        dlsym(elsewhere, "cuptiActivityGetNextRecord");
+    while (next(buffer, valid, &record) == CUPTI_SUCCESS)
+        counted_elsewhere += record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+    free(buffer);
+}
+
+static void two_libraries_in_one_process_do_not_meet(void **state) {
+    (void)state;
+    if (!strcmp(OTHER_FACADE, FACADE)) {
+        print_message("skipped: only one release's facade was built\n");
+        skip();
+    }
+    elsewhere = dlopen(OTHER_FACADE, RTLD_NOW | RTLD_LOCAL);
+    assert_non_null(elsewhere);
+    void *ours = library;
+    start();
+    library = elsewhere;
+    assert_int_equal(CALL(cuptiActivityRegisterCallbacks, request, count_elsewhere), CUPTI_SUCCESS);
+    assert_int_equal(CALL(cuptiActivityEnable, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), CUPTI_SUCCESS);
+    library = ours;
+    launch("_Z5probev", 0);
+    stop();
+    library = elsewhere;
+    CALL(cuptiActivityFlushAll, 1);
+    CALL(cuptiActivityDisable, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+    assert_int_equal(count_of(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), 1);
+    assert_int_equal(counted_elsewhere, 1);
+    assert_int_equal(flagsim_observer_count(), 0);
+}
+
 static void add_arguments(void **arguments) {
     **(int **)arguments[0] += *(int *)arguments[1];
 }
@@ -724,16 +797,22 @@ static void records_out_of_order_are_all_there(void **state) {
 
 static void times_are_zero_or_reversed_as_often_as_the_truth_says(void **state) {
     (void)state;
-    fault("timing_zero=3,end_before_start=5");
+    fault("timing_zero=3,end_before_start=5,end_zero=7,too_long=11");
     start();
     launch_20();
     stop();
-    uint64_t zero = 0, reversed = 0;
+    uint64_t zero = 0, reversed = 0, unfinished = 0, too_long = 0;
     for (size_t i = 0; i < 20; i++) {
         const kernel_record *kernel = &nth(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, i)->kernel;
         zero += !kernel->start && !kernel->end;
-        reversed += kernel->end < kernel->start;
+        reversed += kernel->end && kernel->end < kernel->start;
+        unfinished += kernel->start && !kernel->end;
+        too_long += kernel->end > kernel->start + 3600000000000u;
     }
+    assert_int_equal(unfinished, 2);
+    assert_int_equal(too_long, 1);
+    assert_int_equal(fate(FLAGSIM_FATE_NO_END, FLAGSIM_RECORD_KERNEL), unfinished);
+    assert_int_equal(fate(FLAGSIM_FATE_TOO_LONG, FLAGSIM_RECORD_KERNEL), too_long);
     assert_int_equal(zero, 6);
     assert_int_equal(reversed, 3); // 15 is a multiple of both, and zero wins
     assert_int_equal(fate(FLAGSIM_FATE_NO_TIMING, FLAGSIM_RECORD_KERNEL), zero);
@@ -777,20 +856,23 @@ static void a_broken_record_ends_the_iteration_of_its_buffer(void **state) {
     assert_true(fate(FLAGSIM_FATE_UNREACHABLE, FLAGSIM_RECORD_RUNTIME) > 0);
 }
 
-static void kernel_names_are_missing_or_8_kb_long(void **state) {
+static void kernel_names_are_missing_or_dirty_or_8_kb_long(void **state) {
     (void)state;
-    fault("name_null=4,name_8k=5");
+    fault("name_null=4,name_8k=5,name_dirty=3");
     start();
     launch_20();
     stop();
-    uint64_t none = 0, longer = 0;
+    uint64_t none = 0, longer = 0, dirty = 0;
     for (size_t i = 0; i < 20; i++) {
         const struct seen *kernel = nth(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, i);
         none += kernel->kernel.name == NULL;
         longer += kernel->name_length == 8192;
+        dirty += strchr(kernel->name, '"') != NULL;
     }
     assert_int_equal(none, 5);
     assert_int_equal(longer, 3);
+    assert_int_equal(dirty, 4);
+    assert_int_equal(fate(FLAGSIM_FATE_NAME_DIRTY, FLAGSIM_RECORD_KERNEL), dirty);
     assert_int_equal(fate(FLAGSIM_FATE_NAME_NULL, FLAGSIM_RECORD_KERNEL), none);
     assert_int_equal(fate(FLAGSIM_FATE_NAME_LONG, FLAGSIM_RECORD_KERNEL), longer);
 }
@@ -938,6 +1020,8 @@ int main(void) {
         cmocka_unit_test(version_names_and_properties_are_those_of_the_release),
         cmocka_unit_test(the_facade_carries_no_real_librarys_soname),
         cmocka_unit_test(native_launches_run_functions_with_copied_arguments),
+        cmocka_unit_test(a_child_forked_while_others_record_can_end_its_recording_and_exit),
+        cmocka_unit_test(two_libraries_in_one_process_do_not_meet),
         cmocka_unit_test(many_threads_lose_no_record),
         cmocka_unit_test(late_registration_delivers_nothing_and_an_early_one_all),
         cmocka_unit_test(dropped_records_are_in_the_librarys_own_count),
@@ -948,7 +1032,7 @@ int main(void) {
         cmocka_unit_test(another_clock_has_another_epoch_and_rate_for_all_times),
         cmocka_unit_test(unknown_kinds_are_stepped_over_by_the_iterator),
         cmocka_unit_test(a_broken_record_ends_the_iteration_of_its_buffer),
-        cmocka_unit_test(kernel_names_are_missing_or_8_kb_long),
+        cmocka_unit_test(kernel_names_are_missing_or_dirty_or_8_kb_long),
         cmocka_unit_test(late_buffers_come_at_the_flush_last_one_first),
         cmocka_unit_test(a_flush_may_complete_buffers_on_another_thread),
         cmocka_unit_test(a_flush_may_take_long),
