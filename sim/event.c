@@ -216,9 +216,11 @@ static int reached_time(struct flagsim_event *event, uint64_t *time_ns) {
 }
 
 int flagsim_event_elapsed_ns(flagsim_event *begin, flagsim_event *end, int64_t *elapsed_ns) {
+    if (!begin || !end)
+        return sim_fail(-EINVAL);
     struct call call;
-    int result = event_call(&call, FLAGSIM_API_EVENT_ELAPSED, end ? begin : NULL);
-    if (result || !end)
+    int result = event_call(&call, FLAGSIM_API_EVENT_ELAPSED, begin);
+    if (result)
         return result;
     call_enter(&call);
     uint64_t from = 0, to = 0;

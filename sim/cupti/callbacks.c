@@ -64,7 +64,7 @@ void call_subscriber(const flagsim_api_call *call, bool entering) {
         .correlationData = call->scratch,
         .correlationId = call->correlation,
     };
-    if (call->api == FLAGSIM_API_LAUNCH && !driver) {
+    if (call->api == FLAGSIM_API_LAUNCH && call->kernel && !driver) {
         launch = (struct launch_parameters){ .function = call->kernel_handle,
                                              .shared_bytes = call->kernel->shared_dynamic_bytes,
                                              .stream = call->stream_handle };

@@ -113,7 +113,7 @@ int driver_result(int error) {
 
 // The names are those of the header's enums, extracted by the build.
 static const char *const runtime_names[] = {
-#define NAME(number, name) [number] = name,
+#define NAME(number, name) [number] = (name),
 #include "runtime_names.inc"
 };
 static const char *const driver_names[] = {

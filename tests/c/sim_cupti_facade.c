@@ -594,7 +594,7 @@ static void a_child_forked_while_others_record_can_end_its_recording_and_exit(vo
     static atomic_bool stopped;
     buffer_size = 4096;
     start();
-    pthread_create(&thread, NULL, launch_until_stopped, &stopped);
+    assert_int_equal(pthread_create(&thread, NULL, launch_until_stopped, &stopped), 0);
     for (int i = 0; i < 20; i++) {
         pid_t child = fork();
         if (!child) {
@@ -695,7 +695,7 @@ static void many_threads_lose_no_record(void **state) {
     buffer_size = 16384;
     start();
     for (uintptr_t i = 0; i < 8; i++)
-        pthread_create(&threads[i], NULL, launch_many, (void *)(i + 1));
+        assert_int_equal(pthread_create(&threads[i], NULL, launch_many, (void *)(i + 1)), 0);
     for (int i = 0; i < 8; i++)
         pthread_join(threads[i], NULL);
     stop();
