@@ -47,9 +47,9 @@ static struct {
     unsigned delivering;
     struct buffer *current;
     struct buffer *full, **full_tail;
-    struct record *swapped;           // out_of_order: waits for the next one
-    struct record *held, **held_tail; // late_correlation: waits for the next buffer
-    uint64_t written;
+    struct record *swapped;              // out_of_order: waits for the next one
+    struct record *held, **held_tail;    // late_correlation: waits for the next buffer
+    uint64_t written, retired, returned; // records; buffers
     bool worker_runs, worker_asked;
     uint32_t period_ms;
     _Atomic uint64_t dropped;
@@ -69,6 +69,7 @@ static void fork_parent(void) {
 static void fork_child(void) {
     state.worker_runs = state.requesting = false;
     state.delivering = 0;
+    state.retired = state.returned;
     state.current = state.full = NULL;
     state.full_tail = &state.full;
     pthread_mutex_unlock(&state.lock);
@@ -105,10 +106,14 @@ static void thief_request(uint8_t **buffer, size_t *size, size_t *max_records) {
     *max_records = 0;
 }
 
+// By then the tool has its full buffers back: what it can notice must not depend on how busy the machine is.
 static void let_the_thief_in(void) {
-    if (flagsim_fault_on(FLAGSIM_FAULT_replaced_callbacks) &&
-        state.asked_since_registration >= flagsim_fault_value(FLAGSIM_FAULT_replaced_callbacks))
-        state.tool = (fc_tool){ .request = thief_request };
+    if (!flagsim_fault_on(FLAGSIM_FAULT_replaced_callbacks) ||
+        state.asked_since_registration < flagsim_fault_value(FLAGSIM_FAULT_replaced_callbacks))
+        return;
+    while (state.worker_runs && state.returned < state.retired)
+        pthread_cond_wait(&state.changed, &state.lock);
+    state.tool = (fc_tool){ .request = thief_request };
 }
 
 // ---- handing over
@@ -135,6 +140,7 @@ static void hand_over(struct buffer *buffer) {
     free(buffer);
     pthread_mutex_lock(&state.lock);
     state.delivering--;
+    state.returned++;
     pthread_cond_broadcast(&state.changed);
 }
 
@@ -153,6 +159,7 @@ static void retire_current(void) {
     if (!buffer)
         return;
     state.current = NULL;
+    state.retired++;
     *state.full_tail = buffer;
     state.full_tail = &buffer->next;
 }
@@ -231,10 +238,10 @@ static void put_overhead(bool flush, uint64_t start_ns, uint64_t end_ns) {
 
 // Asks the tool, without the lock. True where a buffer is current afterwards.
 static bool request_buffer(void) {
+    state.requesting = true;
     let_the_thief_in();
     fc_tool tool = state.tool;
     bool of_thief = tool.request == thief_request;
-    state.requesting = true;
     state.asked_since_registration++;
     pthread_mutex_unlock(&state.lock);
     struct buffer *buffer = calloc(1, sizeof *buffer);
@@ -414,9 +421,13 @@ int fc_flush(void) {
         pthread_mutex_unlock(&state.lock);
         return -EINVAL;
     }
-    release_kept(start_ns);
     bool elsewhere = flagsim_fault_on(FLAGSIM_FAULT_flush_completion_thread);
     bool late = flagsim_fault_on(FLAGSIM_FAULT_late_buffers);
+    // What filled up before is the worker's to hand back, so that a tool can tell the two ways apart.
+    uint64_t before = state.retired;
+    while (state.worker_runs && !late && state.returned < before)
+        pthread_cond_wait(&state.changed, &state.lock);
+    release_kept(start_ns);
     if (elsewhere) {
         worker_start();
         state.worker_asked = true;
