@@ -48,6 +48,11 @@ const struct fp_twin_layout fp_mcpti_layout = {
                [FP_TWIN_SET] = sizeof(MEMSET),
                [FP_TWIN_API] = sizeof(API),
                [FP_TWIN_EXTERNAL] = sizeof(EXTERNAL) },
+    .sure_bytes = { [FP_TWIN_KERNEL] = offsetof(KERNEL, reserved0),
+                    [FP_TWIN_COPY] = offsetof(MEMCPY, runtimeCorrelationId),
+                    [FP_TWIN_SET] = offsetof(MEMSET, flags),
+                    [FP_TWIN_API] = offsetof(API, returnValue),
+                    [FP_TWIN_EXTERNAL] = offsetof(EXTERNAL, reserved) },
     .place = {
         [FP_TWIN_KERNEL] = { WORK(KERNEL),
                              [FP_TWIN_GRID_X] = FP_TWIN_PLACE(KERNEL, gridX),

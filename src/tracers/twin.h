@@ -77,6 +77,9 @@ struct fp_twin_kind {
 
 struct fp_twin_layout {
     uint16_t bytes[FP_TWIN_SHAPES];
+    // How far into a record of another size the fields still lie where this layout has them: what is behind
+    // is then not read.
+    uint16_t sure_bytes[FP_TWIN_SHAPES];
     struct fp_twin_place place[FP_TWIN_SHAPES][FP_TWIN_FIELDS];
     const struct fp_twin_kind *kinds;
     size_t kind_count;

@@ -17,6 +17,7 @@
 #define NO_NAME UINT32_MAX
 
 enum { STEP = 8, CBIDS = 2048, DOMAINS = 3 };
+enum { ONE_RECORD = 256 }; // the largest of CUPTI's own has 248 bytes
 
 enum extra_key { KEY_QUEUED, KEY_GRAPH, KEY_GRAPH_NODE, KEY_COUNT };
 
@@ -348,6 +349,24 @@ static void read_record(struct fp_twin_decoder *decoder, const struct fp_sink *s
         readers[kind->shape](&reading);
 }
 
+// What the iterator does not step over: the record there, and all behind it, of which nobody knows the
+// number.
+static void lose_rest(struct fp_twin_decoder *decoder, const struct fp_sink *sink, const uint8_t *at,
+                      size_t left, int status) {
+    const struct fp_twin_layout *layout = decoder->options.layout;
+    char text[160];
+    lose(sink, NULL, fp_twin_kind_of(layout, fp_twin_number(at)) ? FP_LOSS_MALFORMED : FP_LOSS_UNKNOWN_KIND);
+    fp_log(decoder->options.log_name, "iteration ended with status %d, %zu bytes before the end", status,
+           left);
+    if (left <= layout->bytes[FP_TWIN_EXTERNAL])
+        return; // hardly room for another
+    sink->lose(sink->owner, FP_KIND_COUNT, FP_LOSS_UNCOUNTED, 1);
+    snprintf(text, sizeof(text),
+             "the iterator stops at a record of kind %u: up to %zu bytes behind it are lost",
+             fp_twin_number(at), left);
+    sink->note(sink->owner, text);
+}
+
 // The last record that the iterator gave, and what lies behind it.
 static void decode_tail(struct fp_twin_decoder *decoder, const struct fp_sink *sink,
                         const struct fp_twin_surroundings *around, const uint8_t *last, const uint8_t *end,
@@ -362,10 +381,7 @@ static void decode_tail(struct fp_twin_decoder *decoder, const struct fp_sink *s
     read_record(decoder, sink, around, last, bytes);
     if (room - bytes < sizeof(uint32_t))
         return;
-    bool known = fp_twin_kind_of(layout, fp_twin_number(last + bytes));
-    lose(sink, NULL, known ? FP_LOSS_MALFORMED : FP_LOSS_UNKNOWN_KIND);
-    fp_log(decoder->options.log_name, "iteration ended with status %d, %zu bytes before the end", status,
-           room - bytes);
+    lose_rest(decoder, sink, last + bytes, room - bytes, status);
 }
 
 static void decode_by_iterator(struct fp_twin_decoder *decoder, const struct fp_sink *sink,
@@ -384,9 +400,7 @@ static void decode_by_iterator(struct fp_twin_decoder *decoder, const struct fp_
     if (at)
         decode_tail(decoder, sink, around, at, end, status);
     else
-        lose(sink, NULL,
-             fp_twin_kind_of(decoder->options.layout, fp_twin_number(buffer)) ? FP_LOSS_MALFORMED
-                                                                              : FP_LOSS_UNKNOWN_KIND);
+        lose_rest(decoder, sink, buffer, valid, status);
 }
 
 // Does a record follow here, or the end? Tells a record with impossible times from bytes that look like one.
@@ -405,26 +419,35 @@ static bool is_record(const struct fp_twin_layout *layout, const struct fp_twin_
            (placed && is_followed(layout, buffer, valid, at + layout->bytes[kind->shape]));
 }
 
+// `bytes` bytes in which no record was found. One foreign record is one loss; of more nobody knows the
+// number.
+static void lose_gap(const struct fp_twin_decoder *decoder, const struct fp_sink *sink, const uint8_t *at,
+                     size_t bytes) {
+    const struct fp_twin_kind *kind = fp_twin_kind_of(decoder->options.layout, fp_twin_number(at));
+    lose(sink, kind, kind ? FP_LOSS_MALFORMED : FP_LOSS_UNKNOWN_KIND);
+    if (bytes > ONE_RECORD)
+        sink->lose(sink->owner, FP_KIND_COUNT, FP_LOSS_UNCOUNTED, 1);
+    fp_log(decoder->options.log_name, "%zu bytes passed over, kind %u at their head", bytes,
+           fp_twin_number(at));
+}
+
 static void decode_by_size(struct fp_twin_decoder *decoder, const struct fp_sink *sink,
                            const struct fp_twin_surroundings *around, const uint8_t *buffer, size_t valid) {
     const struct fp_twin_layout *layout = decoder->options.layout;
-    bool placed = true;
-    for (size_t at = 0; at + sizeof(uint32_t) <= valid;) {
-        const struct fp_twin_kind *kind = fp_twin_kind_of(layout, fp_twin_number(buffer + at));
-        if (is_record(layout, around, buffer, valid, at, placed)) {
-            read_record(decoder, sink, around, buffer + at, layout->bytes[kind->shape]);
-            at += layout->bytes[kind->shape];
-            placed = true;
+    size_t at = 0, gap = 0; // where what is no record began; gap == at: nowhere
+    while (at + sizeof(uint32_t) <= valid) {
+        if (!is_record(layout, around, buffer, valid, at, gap == at)) {
+            at += STEP;
             continue;
         }
-        if (placed) { // one loss for all that is passed over: how many records it was nobody can tell
-            lose(sink, kind, kind ? FP_LOSS_MALFORMED : FP_LOSS_UNKNOWN_KIND);
-            fp_log(decoder->options.log_name, "no record at byte %zu of %zu (kind %u): looking for the next",
-                   at, valid, fp_twin_number(buffer + at));
-        }
-        placed = false;
-        at += STEP;
+        if (gap != at)
+            lose_gap(decoder, sink, buffer + gap, at - gap);
+        size_t bytes = layout->bytes[fp_twin_kind_of(layout, fp_twin_number(buffer + at))->shape];
+        read_record(decoder, sink, around, buffer + at, bytes);
+        gap = at += bytes;
     }
+    if (gap + sizeof(uint32_t) <= valid)
+        lose_gap(decoder, sink, buffer + gap, valid - gap);
 }
 
 void fp_twin_decode(struct fp_twin_decoder *decoder, const struct fp_sink *sink,

@@ -132,6 +132,14 @@ uint16_t fp_twin_bytes_read(const struct fp_twin_layout *layout, enum fp_twin_sh
     return end;
 }
 
+static void forget_tail(struct fp_twin_layout *layout, enum fp_twin_shape shape) {
+    for (int field = 0; field < FP_TWIN_FIELDS; field++) {
+        struct fp_twin_place *place = &layout->place[shape][field];
+        if (place->offset + place->bytes > layout->sure_bytes[shape])
+            place->bytes = 0;
+    }
+}
+
 int fp_twin_probe(struct fp_twin_layout *layout, fp_twin_next_fn next, struct fp_error *err) {
     uint32_t filler = 0;
     int differing = 0;
@@ -143,12 +151,13 @@ int fp_twin_probe(struct fp_twin_layout *layout, fp_twin_next_fn next, struct fp
         size_t stride = stride_of(next, kind->number, filler);
         if (stride == 0 || stride == layout->bytes[kind->shape])
             continue;
-        if (stride < fp_twin_bytes_read(layout, kind->shape)) {
+        if (stride < layout->sure_bytes[kind->shape]) {
             fp_error_set(err, "its records of kind %s have %zu bytes, fewer than the %u that are read",
-                         kind->word, stride, fp_twin_bytes_read(layout, kind->shape));
+                         kind->word, stride, layout->sure_bytes[kind->shape]);
             return -ENOTSUP;
         }
         layout->bytes[kind->shape] = (uint16_t)stride;
+        forget_tail(layout, kind->shape);
         differing++;
     }
     return differing;
@@ -156,25 +165,53 @@ int fp_twin_probe(struct fp_twin_layout *layout, fp_twin_next_fn next, struct fp
 
 // ---- Evidence
 
+static bool starts_work(const char *name) {
+    return name && (strstr(name, "Launch") || strstr(name, "Memcpy") || strstr(name, "Memset"));
+}
+
+static void add_call(struct fp_twin_evidence *evidence, const struct fp_twin_layout *layout,
+                     const struct fp_twin_surroundings *around, const struct fp_twin_kind *kind,
+                     const uint8_t *record, uint32_t id) {
+    uint32_t cbid = (uint32_t)get(layout, kind, record, FP_TWIN_CBID);
+    fp_id_set_add(&evidence->calls, id);
+    evidence->call_count++;
+    if (!around->call_name)
+        return;
+    const char *name = around->call_name(around->owner, kind->domain, cbid);
+    uint32_t other = kind->domain == FP_TWIN_DRIVER ? FP_TWIN_RUNTIME : FP_TWIN_DRIVER;
+    if (name && strstr(name, "Memcpy"))
+        fp_id_set_add(&evidence->copy_calls, id);
+    else if (name && strstr(name, "Memset"))
+        fp_id_set_add(&evidence->set_calls, id);
+    else if (!starts_work(name) && starts_work(around->call_name(around->owner, other, cbid)))
+        fp_id_set_add(&evidence->strange_calls, id);
+}
+
+// A kernel without a name that is not one of a graph's.
+static bool is_nameless(const struct fp_twin_layout *layout, const struct fp_twin_kind *kind,
+                        const uint8_t *record) {
+    return kind->shape == FP_TWIN_KERNEL && get(layout, kind, record, FP_TWIN_NAME) == 0 &&
+           get(layout, kind, record, FP_TWIN_GRAPH_NODE) == 0;
+}
+
 static void add_record(struct fp_twin_evidence *evidence, const struct fp_twin_layout *layout,
                        const struct fp_twin_surroundings *around, const struct fp_twin_kind *kind,
                        const uint8_t *record, bool plausible) {
     struct fp_twin_tally *tally = &evidence->shapes[kind->shape];
     uint32_t id = (uint32_t)get(layout, kind, record, FP_TWIN_CORRELATION);
-    bool has_times = kind->shape != FP_TWIN_EXTERNAL && get(layout, kind, record, FP_TWIN_START) != 0 &&
-                     get(layout, kind, record, FP_TWIN_END) != 0;
-    // What is not finished yet has no times, and perhaps no more than that: it proves nothing.
-    if (!plausible && !has_times && kind->shape != FP_TWIN_EXTERNAL)
+    bool has_times = kind->shape != FP_TWIN_EXTERNAL && get(layout, kind, record, FP_TWIN_END) != 0;
+    // Device work that is not finished yet has no end, and perhaps not much more: it proves nothing.
+    if (!plausible && !has_times && kind->shape <= FP_TWIN_SET)
         return;
     tally->seen++;
     tally->bad += !plausible;
     if (!plausible)
         return;
+    tally->nameless += is_nameless(layout, kind, record);
     if (has_times)
         (*(fp_twin_is_timely(layout, around, kind, record) ? &tally->timely : &tally->untimely))++;
-    if (kind->shape == FP_TWIN_API || kind->shape == FP_TWIN_EXTERNAL) {
-        fp_id_set_add(&evidence->calls, id);
-        evidence->call_count++;
+    if (kind->shape == FP_TWIN_API) {
+        add_call(evidence, layout, around, kind, record, id);
     } else if (tally->id_count < sizeof(tally->ids) / sizeof(tally->ids[0])) {
         tally->ids[tally->id_count++] = id;
     }
@@ -213,6 +250,20 @@ static const char *const shape_words[FP_TWIN_SHAPES] = {
     [FP_TWIN_EXTERNAL] = "external id",
 };
 
+// Copies that a call for sets started, sets of a call for copies, work of calls that are launches by another
+// domain's numbering: the kinds are numbered otherwise.
+static uint32_t count_misfits(const struct fp_twin_evidence *evidence, int shape) {
+    const struct fp_twin_tally *tally = &evidence->shapes[shape];
+    const struct fp_id_set *others = shape == FP_TWIN_COPY  ? &evidence->set_calls
+                                     : shape == FP_TWIN_SET ? &evidence->copy_calls
+                                                            : NULL;
+    uint32_t misfits = 0;
+    for (uint32_t at = 0; at < tally->id_count; at++)
+        misfits += (others && fp_id_set_has(others, tally->ids[at])) ||
+                   (shape <= FP_TWIN_SET && fp_id_set_has(&evidence->strange_calls, tally->ids[at]));
+    return misfits;
+}
+
 enum fp_twin_verdict fp_twin_evidence_judge(const struct fp_twin_evidence *evidence, bool final, char *why,
                                             size_t capacity) {
     bool undecided = false;
@@ -226,6 +277,14 @@ enum fp_twin_verdict fp_twin_evidence_judge(const struct fp_twin_evidence *evide
         if (tally->bad * 4 > tally->seen) {
             snprintf(why, capacity, "%u of %u %s records are none", tally->bad, tally->seen,
                      shape_words[shape]);
+            return FP_TWIN_DIFFERS;
+        }
+        if (count_misfits(evidence, shape) * 2 > tally->id_count) {
+            snprintf(why, capacity, "%s records come from calls for something else", shape_words[shape]);
+            return FP_TWIN_DIFFERS;
+        }
+        if (tally->nameless * 4 > tally->seen * 3) {
+            snprintf(why, capacity, "%u of %u kernel records have no name", tally->nameless, tally->seen);
             return FP_TWIN_DIFFERS;
         }
         if (tally->untimely > tally->timely) {
@@ -255,5 +314,8 @@ bool fp_twin_evidence_is_complete(const struct fp_twin_evidence *evidence) {
 
 void fp_twin_evidence_clear(struct fp_twin_evidence *evidence) {
     fp_id_set_free(&evidence->calls);
+    fp_id_set_free(&evidence->copy_calls);
+    fp_id_set_free(&evidence->set_calls);
+    fp_id_set_free(&evidence->strange_calls);
     memset(evidence, 0, sizeof(*evidence));
 }

@@ -22,6 +22,8 @@ struct fp_twin_surroundings {  // what a record must agree with
     uint64_t earliest, latest; // of the vendor's clock; latest 0: not known
     // Can this address be read as text? NULL: asked of the system.
     bool (*readable)(void *owner, uint64_t address);
+    // The name of a call as far as it is known by now, or NULL. NULL function: none is.
+    const char *(*call_name)(void *owner, uint32_t domain, uint32_t cbid);
     void *owner;
 };
 
@@ -44,11 +46,14 @@ enum fp_twin_verdict { FP_TWIN_UNDECIDED, FP_TWIN_AGREES, FP_TWIN_DIFFERS };
 struct fp_twin_evidence {
     struct fp_twin_tally {
         uint32_t seen, bad; // records where one must lie; those that are none
+        uint32_t nameless;
         uint32_t timely, untimely;
-        uint32_t ids[512]; // of device work
+        uint32_t ids[512]; // that must be those of calls
         uint32_t id_count;
     } shapes[FP_TWIN_SHAPES];
-    struct fp_id_set calls;
+    // Ids of calls; of those that copy, that set, and that start work by the other domain's name alone, as
+    // far as names are known.
+    struct fp_id_set calls, copy_calls, set_calls, strange_calls;
     uint32_t call_count;
 };
 

@@ -25,8 +25,9 @@ enum { BUFFER_BYTES = 2 << 20, BUFFERS = 64, SPARE_BYTES = 64 << 10, SPARES = 16
 // A clock within a second of the epoch is the epoch's.
 enum { SAME_CLOCK_NS = 1000000000 };
 // How many buffers wait for the layout's verdict, at most.
-enum { HELD_MAX = 8, KINDS_MAX = 16, NOTES = 8, NOTE_BYTES = 400 };
+enum { HELD_MAX = 32, KINDS_MAX = 16, NOTES = 8, NOTE_BYTES = 400 };
 #define SECOND_NS INT64_C(1000000000)
+#define UNDER_WAY_NS (10 * SECOND_NS)
 
 struct fp_tracer {
     const struct fp_twin_profile *profile;
@@ -236,12 +237,30 @@ int64_t fp_twin_to_epoch(struct fp_tracer *tracer, int64_t vendor_ns) {
     return fp_clock_to_epoch(&tracer->clock, vendor_ns);
 }
 
-// What a record of this session may say: times from an hour before its start (work that was under way) to
+static const char *library_name(void *owner, uint32_t domain, uint32_t cbid) {
+    const struct fp_tracer *tracer = owner;
+    const char *name = NULL;
+    if (!tracer->library.call.call_name ||
+        tracer->library.call.call_name(tracer->profile->name_keys[domain], cbid, &name) != 0)
+        return NULL;
+    return name && *name ? name : NULL;
+}
+
+// What may be asked at any time.
+static const char *name_now(void *owner, uint32_t domain, uint32_t cbid) {
+    const struct fp_twin_profile *profile = ((struct fp_tracer *)owner)->profile;
+    const char *name = profile->known_name ? profile->known_name(domain, cbid) : NULL;
+    return name || profile->manners & FP_TWIN_NAMES_AT_END ? name : library_name(owner, domain, cbid);
+}
+
+// What a record of this session may say: times from a little before its start (work that was under way) to
 // this moment, in the vendor's clock.
 static void look_around(struct fp_tracer *tracer) {
-    int64_t first = tracer->clock.first.vendor_ns - 3600 * SECOND_NS;
+    int64_t first = tracer->clock.first.vendor_ns - UNDER_WAY_NS;
     tracer->around.device_count = (uint32_t)tracer->library.device_count;
     tracer->around.process = (uint32_t)getpid();
+    tracer->around.call_name = name_now;
+    tracer->around.owner = tracer;
     tracer->around.earliest = first > 1 ? (uint64_t)first : 1;
     tracer->around.latest =
         tracer->clock.last.vendor_ns > 0 ? (uint64_t)tracer->clock.last.vendor_ns + (uint64_t)SECOND_NS : 0;
@@ -320,15 +339,6 @@ static void discard_leftovers(struct fp_tracer *tracer) {
     if (count || vendors_count)
         fp_log(tracer->profile->name, "%zu buffers and %zu dropped records of before are discarded", count,
                vendors_count);
-}
-
-static const char *library_name(void *owner, uint32_t domain, uint32_t cbid) {
-    const struct fp_tracer *tracer = owner;
-    const char *name = NULL;
-    if (!tracer->library.call.call_name ||
-        tracer->library.call.call_name(tracer->profile->name_keys[domain], cbid, &name) != 0)
-        return NULL;
-    return name && *name ? name : NULL;
 }
 
 static int make_decoder(struct fp_tracer *tracer, bool all_calls, struct fp_error *err) {

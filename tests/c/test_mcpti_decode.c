@@ -42,7 +42,7 @@ struct decoding {
 static void begin(struct decoding *d) {
     memset(d, 0, sizeof(*d));
     d->buffer.sizes = (struct twin_sizes){ 200, 88, 88 };
-    d->around = (struct fp_twin_surroundings){ 2, 4242, 1, 1000000, is_readable, NULL };
+    d->around = (struct fp_twin_surroundings){ 2, 4242, 1, 1000000, is_readable, NULL, NULL };
     may_ask = false;
     d->decoder = fp_twin_decoder_new(&(struct fp_twin_decoder_options){
         .layout = &fp_mcpti_layout,
