@@ -28,6 +28,7 @@ struct fp_extras_row { // the extras [first, first + count) belong to one record
 struct fp_store {
     struct fp_record *records;
     size_t count, capacity;
+    size_t region_bytes; // of the address space that a large recording's records lie in; 0: allocated
     struct fp_correlations correlations[FP_ID_KIND_COUNT];
     struct fp_extra *extras;
     size_t extra_count, extra_capacity;
