@@ -64,7 +64,8 @@ test-layouts: test-venv
 check-layouts:
 	@$(PYTHON) tests/layouts/check_layouts.py $(VENDOR) $(INCLUDE)
 bench: test-venv build
-	@for bench in bench/bench_*.py; do $(VENV)/bin/python $$bench || exit 1; done
+	@for bench in build/bench/bench_*; do [ ! -x $$bench ] || $$bench || exit 1; done
+	@for bench in bench/bench_*.py; do [ ! -f $$bench ] || $(VENV)/bin/python $$bench || exit 1; done
 
 # --- install ---
 

@@ -26,7 +26,7 @@
 _Static_assert(FP_CUPTI_SHAPE_COUNT <= sizeof(((struct fp_cupti_layout *)0)->sizes) / sizeof(uint16_t),
                "a layout has a size for each shape");
 
-enum { COPY_KINDS = FP_COPY_KINDS, MEMORY_KINDS = FP_MEMORY_KINDS, CALL_DOMAINS = 3 };
+enum { COPY_KINDS = FP_COPY_KINDS, MEMORY_KINDS = FP_MEMORY_KINDS, CALL_DOMAINS = 3, ESTIMATES = 256 };
 
 enum extra_key {
     KEY_QUEUED,
@@ -56,14 +56,17 @@ struct fp_cupti_decoder {
     struct fp_cupti_decoder_options options;
     struct fp_nested_calls *nested;
     bool mismatch_said;
+    bool traced;       // FLAGOS_TRACE is on
+    int8_t shapes[64]; // by activity kind, -1: not known
     uint32_t keys[KEY_COUNT];
     uint32_t copy_names[COPY_KINDS][MEMORY_KINDS][MEMORY_KINDS];
     uint32_t set_names[MEMORY_KINDS];
     struct call_row calls[CALL_DOMAINS][FP_CUPTI_CBID_LIMIT];
-    struct fp_kernel
-        last_kernel; // launches come in runs of equal geometry, the estimate is made once for each
-    uint32_t last_device;
-    int last_percent;
+    struct {
+        struct fp_kernel kernel; // all but its occupancy
+        uint32_t device;
+        int percent;
+    } estimates[ESTIMATES]; // a program has few geometries: each is estimated once
 };
 
 // ---- Layout
@@ -224,12 +227,18 @@ static bool take_times(const struct fp_cupti_decoder *decoder, const struct fp_s
 static int percent_of(struct fp_cupti_decoder *decoder, uint32_t device, const struct fp_kernel *kernel) {
     if (device >= decoder->options.device_count)
         return -1;
-    if (device != decoder->last_device || memcmp(kernel, &decoder->last_kernel, sizeof(*kernel)) != 0) {
-        decoder->last_device = device;
-        decoder->last_kernel = *kernel;
-        decoder->last_percent = fp_cuda_occupancy_percent(&decoder->options.limits[device], kernel);
+    uint32_t hash = kernel->grid[0] * 31 + kernel->grid[1] * 7 + kernel->block[0] + kernel->shared_bytes +
+                    kernel->registers_per_thread * 64 + device;
+    hash ^= hash >> 8;
+    size_t line = hash % ESTIMATES;
+    if (decoder->estimates[line].device != device ||
+        memcmp(&decoder->estimates[line].kernel, kernel, sizeof(*kernel)) != 0) {
+        decoder->estimates[line].kernel = *kernel;
+        decoder->estimates[line].device = device;
+        decoder->estimates[line].percent =
+            fp_cuda_occupancy_percent(&decoder->options.limits[device], kernel);
     }
-    return decoder->last_percent;
+    return decoder->estimates[line].percent;
 }
 
 static uint32_t unsigned_of(int32_t value) {
@@ -496,6 +505,18 @@ static const struct {
     [FP_CUPTI_SHAPE_SYNCHRONIZATION] = { read_wait, FP_KIND_SYNC, 40 },
 };
 
+// fp_cupti_shape_of as a table: it is asked twice a record.
+enum { TABLED_KINDS = 64 };
+
+static void tabulate_shapes(int8_t table[TABLED_KINDS]) {
+    for (uint32_t kind = 0; kind < TABLED_KINDS; kind++)
+        table[kind] = (int8_t)fp_cupti_shape_of(kind);
+}
+
+static int shape_of(const struct fp_cupti_decoder *decoder, uint32_t kind) {
+    return kind < TABLED_KINDS ? decoder->shapes[kind] : -1;
+}
+
 static uint32_t kind_at(const uint8_t *at) {
     uint32_t kind;
     memcpy(&kind, at, sizeof(kind));
@@ -530,8 +551,10 @@ static void say_mismatch(struct fp_cupti_decoder *decoder, const struct fp_sink 
 static void read_record(struct fp_cupti_decoder *decoder, const struct fp_sink *sink, const uint8_t *at,
                         size_t room, bool last) {
     uint32_t kind = kind_at(at);
-    int shape = fp_cupti_shape_of(kind);
-    fp_log("cupti", "record of kind %u, %zu bytes to the next%s", kind, room, shape < 0 ? ", not known" : "");
+    int shape = shape_of(decoder, kind);
+    if (decoder->traced)
+        fp_log("cupti", "record of kind %u, %zu bytes to the next%s", kind, room,
+               shape < 0 ? ", not known" : "");
     if (shape < 0) {
         sink->lose(sink->owner, FP_KIND_COUNT, FP_LOSS_UNKNOWN_KIND, 1);
         return;
@@ -573,7 +596,7 @@ static void lose_rest(const struct fp_cupti_decoder *decoder, const struct fp_si
 
 // Where the record behind `at` would begin by the layout.
 static const uint8_t *behind(const struct fp_cupti_decoder *decoder, const uint8_t *at, const uint8_t *end) {
-    int shape = fp_cupti_shape_of(kind_at(at));
+    int shape = shape_of(decoder, kind_at(at));
     size_t size = shape < 0 ? (size_t)(end - at) : decoder->options.layout->sizes[shape];
     return size < (size_t)(end - at) ? at + size : end;
 }
@@ -631,7 +654,8 @@ struct fp_cupti_decoder *fp_cupti_decoder_new(const struct fp_cupti_decoder_opti
     decoder->options = *options;
     decoder->nested = nested;
     decoder->mismatch_said = false;
-    decoder->last_device = UINT32_MAX;
+    decoder->traced = fp_log_enabled();
+    tabulate_shapes(decoder->shapes);
     return decoder;
 }
 
