@@ -9,6 +9,9 @@ import os
 from flagprof import _build, _core
 
 
+SHUT, PRIVATEUSE1, CUDA = 0, 1, 2  # of the gate
+
+
 class Adaptor:
     def __init__(self, path):
         _core.library()  # the adaptor's own dependency: found by its name among what is loaded
@@ -22,8 +25,13 @@ class Adaptor:
     def register(self):
         self._library.flagprof_adaptor_register()
 
-    def gate(self, is_open):
-        self._library.flagprof_adaptor_gate(int(is_open))
+    def gate(self, device):
+        """What the profile that torch prepares next is for: SHUT, PRIVATEUSE1 or CUDA."""
+        self._library.flagprof_adaptor_gate(device)
+
+    def guard(self):
+        """Gives PrivateUse1 a device guard if no backend has: backward() asks for one once the device has a name."""
+        self._library.flagprof_adaptor_guard()
 
     def keep_cpu_only(self):
         """False when Kineto is up already and cannot be told any more."""

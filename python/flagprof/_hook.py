@@ -79,7 +79,10 @@ def _made(original, self, *arguments, **named):
     activities = named.get("activities")
     if hasattr(activities, "__next__"):  # looked at twice below, and it can be read once
         activities = named["activities"] = list(activities)
-    _torch.made(activities)
+    if activities is not None:
+        named["activities"] = _torch.made(activities)
+    else:
+        _torch.made(None)
     return original(self, *arguments, **named)
 
 

@@ -1,9 +1,9 @@
 # _torch.py - what FlagProf does at the four moments of a profile that _hook wraps.
 #
 # In:  profiles being made, prepared, started, ended. Out: for those that name PrivateUse1 the device is renamed if it
-#      has no name yet, given a synchronize() if it has none, the adaptor is loaded, and its gate is open while torch
-#      prepares. Nothing here raises into the program: what goes wrong is said in one line, and the profile goes on
-#      without the device.
+#      has no name yet, given a guard and a synchronize() if it has none, the adaptor is loaded, and its gate is open while
+#      torch prepares. On CUDA nothing is renamed: the profile is made of CUDA. Nothing here raises into the program: what
+#      goes wrong is said in one line, and the profile goes on without the device.
 
 import atexit
 import contextlib
@@ -36,6 +36,12 @@ def _privateuse1():
     return torch.profiler.ProfilerActivity.PrivateUse1
 
 
+def _cuda():
+    import torch
+
+    return torch.profiler.ProfilerActivity.CUDA
+
+
 def names_our_device(activities):
     try:
         wanted = _privateuse1()
@@ -44,8 +50,12 @@ def names_our_device(activities):
         return False  # not iterable: the original says so
 
 
-def _is_ours(profile):
-    return _privateuse1() in getattr(profile, "kineto_activities", ())
+# After use_cuda a profile of CUDA is ours like one of PrivateUse1: Kineto itself would find nothing there.
+def _gate_of(profile):
+    wanted = getattr(profile, "kineto_activities", ())
+    if _State.cuda_ours and _cuda() in wanted:
+        return _adaptor.CUDA
+    return _adaptor.PRIVATEUSE1 if _privateuse1() in wanted else _adaptor.SHUT
 
 
 # ---- CUDA, which changes only when asked
@@ -110,61 +120,96 @@ def _load():
     return _State.adaptor is not None
 
 
+def _get_cuda_ready():
+    if not _cuda_wanted():
+        say_once(
+            "cuda not asked",
+            "this torch records CUDA by itself: call flagprof.use_cuda() (or set FLAGOS_USE_CUDA=1) before the "
+            "first profile to have PrivateUse1 mean the CUDA devices. The device is not recorded",
+        )
+        return False
+    return _load() and _take_cuda()
+
+
+def _usable():
+    try:
+        _core.Accelerator()
+        return True
+    except _core.Refused as refusal:
+        say_once("no accelerator", f"no usable accelerator, the device is not recorded: {refusal}")
+        return False
+
+
+# The device without a name gets one only when there is something to record: torch takes a named PrivateUse1 for the
+# accelerator of the whole process, and asks its guard in every backward().
 def _get_ready():
     import torch
 
     name = torch._C._get_privateuse1_backend_name()
-    if _cuda_recorded_by_torch() and not _another_device(name):
-        if not _cuda_wanted():
-            say_once(
-                "cuda not asked",
-                "this torch records CUDA by itself: call flagprof.use_cuda() (or set FLAGOS_USE_CUDA=1) before the "
-                "first profile to have PrivateUse1 mean the CUDA devices. The device is not recorded",
-            )
-            return False
-        if not _load() or not _take_cuda():
-            return False
-    elif not _load():
-        return False
     if name == UNNAMED:
+        if not _usable() or not _load():
+            return False
+        _State.adaptor.guard()
         torch.utils.rename_privateuse1_backend(NAME)
         name = NAME
+    elif not _load():
+        return False
     _device.complete(name)
     return True
 
 
+def _cuda_is_meant():
+    import torch
+
+    return _cuda_recorded_by_torch() and not _another_device(torch._C._get_privateuse1_backend_name())
+
+
 def make_ready():
-    """Everything that a profile of PrivateUse1 needs; True when the device can be recorded. Cheap after the first."""
+    """Everything that a profile of our device needs; True when the device can be recorded. Cheap after the first."""
     ready = False
     with _nothing_raised("getting ready to record"):
-        ready = _get_ready()
+        ready = _get_cuda_ready() if _cuda_is_meant() else _get_ready()
     return ready
 
 
+# torch knows PrivateUse1 only by a name of its own. Where it has none, the profile is made of what it stands for: CUDA, so
+# that nothing else in the process changes; or nothing, and the CPU is profiled alone.
+def _stand_in(activities, ready):
+    import torch
+
+    if not _cuda_is_meant() and torch._C._get_privateuse1_backend_name() != UNNAMED:
+        return activities
+    kept = [item for item in activities if item != _privateuse1()]
+    if ready and _cuda_is_meant():
+        kept += [] if _cuda() in kept else [_cuda()]
+    return kept or [torch.profiler.ProfilerActivity.CPU]
+
+
 def made(activities):
-    """A profile is being made."""
+    """A profile is being made; the activities to make it of."""
     with _nothing_raised("looking at a profile"):
         if activities is not None and names_our_device(activities):
-            make_ready()
-        elif os.environ.get("FLAGOS_USE_CUDA") and not _State.cuda_ours and _core.switch("FLAGOS_USE_CUDA"):
+            return _stand_in(activities, make_ready())
+        if os.environ.get("FLAGOS_USE_CUDA") and not _State.cuda_ours and _core.switch("FLAGOS_USE_CUDA"):
             # Whatever this first profile is of, it would give CUDA to torch for the life of the process.
             ask_for_cuda()
+    return activities
 
 
 @contextlib.contextmanager
 def gate(profile):
     """Opens the adaptor's gate while torch prepares `profile`, if it is for our device."""
-    is_open = False
+    device = _adaptor.SHUT
     with _nothing_raised("opening the gate"):
-        is_open = _is_ours(profile) and make_ready()
-        if is_open:
+        if _gate_of(profile) != _adaptor.SHUT and make_ready():
+            device = _gate_of(profile)
             profile.__dict__.pop("_flagprof_findings", None)
-            _State.adaptor.gate(True)
+            _State.adaptor.gate(device)
     try:
         yield
     finally:
-        if is_open:
-            _State.adaptor.gate(False)
+        if device != _adaptor.SHUT:
+            _State.adaptor.gate(_adaptor.SHUT)
 
 
 # ---- Recording
@@ -187,7 +232,7 @@ def _forget_in_child():
 
 def began(profile):
     with _nothing_raised("watching a profile"):
-        if _State.adaptor is None or not _is_ours(profile):
+        if _State.adaptor is None or _gate_of(profile) == _adaptor.SHUT:
             return
         _State.running = profile
         if not _State.exit_hooked:
@@ -200,7 +245,7 @@ def ended(profile):
     with _nothing_raised("watching a profile"):
         if _State.running is profile:
             _State.running = None
-        if _State.adaptor is not None and _is_ours(profile):
+        if _State.adaptor is not None and _gate_of(profile) != _adaptor.SHUT:
             profile._flagprof_findings = _State.adaptor.findings()
 
 

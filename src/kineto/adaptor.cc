@@ -10,6 +10,8 @@
 
 #include "flagprof/log.h"
 
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -17,9 +19,19 @@
 namespace flagprof {
 namespace {
 
-// Open while torch prepares a profile that is for our device. The set of activities cannot tell: a CUDA
-// profile asks for the same types, and one of the CPU alone asks for PRIVATEUSE1_RUNTIME.
-std::atomic<bool> gate_open{ false };
+// What the profile that torch prepares is for. The set of activities cannot tell: a CUDA profile asks for the
+// same types as one of PrivateUse1, and one of the CPU alone asks for PRIVATEUSE1_RUNTIME.
+enum Gate { SHUT, PRIVATEUSE1, CUDA };
+std::atomic<int> gate{ SHUT };
+
+// torch takes a renamed PrivateUse1 for the accelerator of the process and asks its guard in every
+// backward(); where no backend brought one, backward() would fail. Ours has no device, so torch asks it
+// nothing more.
+struct NoDeviceGuard : c10::impl::NoOpDeviceGuardImpl<c10::DeviceType::PrivateUse1> {
+    c10::DeviceIndex deviceCount() const noexcept override {
+        return 0;
+    }
+};
 
 class Profiler final : public libkineto::IActivityProfiler {
   public:
@@ -51,22 +63,22 @@ class Profiler final : public libkineto::IActivityProfiler {
   private:
     std::unique_ptr<libkineto::IActivityProfilerSession>
     make_session(const std::set<libkineto::ActivityType> &types) {
-        bool open = gate_open.load(std::memory_order_relaxed);
+        int open = gate.load(std::memory_order_relaxed);
         bool device = types.count(libkineto::ActivityType::CONCURRENT_KERNEL) != 0;
         fp_log("kineto", "configure: %zu activity types, %s", types.size(),
-               !open    ? "not a profile of our device"
-               : device ? "for our device"
-                        : "no device activity asked for");
-        if (!open || !device)
+               open == SHUT ? "not a profile of our device"
+               : device     ? "for our device"
+                            : "no device activity asked for");
+        if (open == SHUT || !device)
             return nullptr;
         fp_accelerator *accelerator = nullptr;
         fp_error error{};
         if (fp_accelerator_choose(&accelerator, &error) != 0) {
             fp_warn_once("no accelerator", "no usable accelerator, the device is not recorded: %s",
                          error.text);
-            return std::make_unique<Session>(nullptr, error.text);
+            return std::make_unique<Session>(nullptr, error.text, open == CUDA);
         }
-        return std::make_unique<Session>(accelerator, "");
+        return std::make_unique<Session>(accelerator, "", open == CUDA);
     }
 
     const std::string name_ = "flagprof";
@@ -104,9 +116,17 @@ FP_API void flagprof_adaptor_register(void) {
     fp_log("kineto", "registered with torch %s", FLAGPROF_TORCH_VERSION);
 }
 
-// Open: the profile that torch prepares next is for our device.
-FP_API void flagprof_adaptor_gate(int open) {
-    flagprof::gate_open.store(open != 0, std::memory_order_relaxed);
+// What the profile that torch prepares next is for: 0 not our device, 1 PrivateUse1, 2 CUDA.
+FP_API void flagprof_adaptor_gate(int device) {
+    flagprof::gate.store(device, std::memory_order_relaxed);
+}
+
+// To be called before PrivateUse1 is renamed by us: gives it a guard if no backend has. A backend that comes
+// later puts its own in this one's place.
+FP_API void flagprof_adaptor_guard(void) {
+    static flagprof::NoDeviceGuard guard; // torch keeps the pointer for the life of the process
+    if (!c10::impl::hasDeviceGuardImpl(c10::DeviceType::PrivateUse1))
+        c10::impl::DeviceGuardImplRegistrar registrar(c10::DeviceType::PrivateUse1, &guard);
 }
 
 // Keeps Kineto's own CUPTI off for the life of the process. 0; -EALREADY when Kineto is up already and cannot

@@ -21,18 +21,23 @@ namespace {
 struct Appearance {
     bool shown;
     ActivityType type;
+    ActivityType type_of_cuda; // in a profile of torch's CUDA devices
     const char *when_nameless;
 };
 
 constexpr Appearance APPEARANCES[FP_KIND_COUNT] = {
-    /* FP_KIND_KERNEL */ { true, ActivityType::CONCURRENT_KERNEL, "unnamed kernel" },
-    /* FP_KIND_MEMCPY */ { true, ActivityType::GPU_MEMCPY, "Memcpy" },
-    /* FP_KIND_MEMSET */ { true, ActivityType::GPU_MEMSET, "Memset" },
-    /* FP_KIND_RUNTIME */ { true, ActivityType::PRIVATEUSE1_RUNTIME, "unnamed runtime call" },
-    /* FP_KIND_DRIVER */ { true, ActivityType::PRIVATEUSE1_DRIVER, "unnamed driver call" },
-    /* FP_KIND_OVERHEAD */ { true, ActivityType::OVERHEAD, "Overhead" },
-    /* FP_KIND_SYNC */ { false, ActivityType::CUDA_SYNC, "" },
-    /* FP_KIND_ANNOTATION */ { false, ActivityType::GPU_USER_ANNOTATION, "" },
+    /* FP_KIND_KERNEL */ { true, ActivityType::CONCURRENT_KERNEL, ActivityType::CONCURRENT_KERNEL,
+                           "unnamed kernel" },
+    /* FP_KIND_MEMCPY */ { true, ActivityType::GPU_MEMCPY, ActivityType::GPU_MEMCPY, "Memcpy" },
+    /* FP_KIND_MEMSET */ { true, ActivityType::GPU_MEMSET, ActivityType::GPU_MEMSET, "Memset" },
+    /* FP_KIND_RUNTIME */
+    { true, ActivityType::PRIVATEUSE1_RUNTIME, ActivityType::CUDA_RUNTIME, "unnamed runtime call" },
+    /* FP_KIND_DRIVER */
+    { true, ActivityType::PRIVATEUSE1_DRIVER, ActivityType::CUDA_DRIVER, "unnamed driver call" },
+    /* FP_KIND_OVERHEAD */ { true, ActivityType::OVERHEAD, ActivityType::OVERHEAD, "Overhead" },
+    /* FP_KIND_SYNC */ { false, ActivityType::CUDA_SYNC, ActivityType::CUDA_SYNC, "" },
+    /* FP_KIND_ANNOTATION */
+    { false, ActivityType::GPU_USER_ANNOTATION, ActivityType::GPU_USER_ANNOTATION, "" },
 };
 
 // torch-cuda's lane of what the vendor's library took itself.
@@ -123,7 +128,8 @@ bool Activity::flowStart() const {
 }
 
 ActivityType Activity::type() const {
-    return appearance(record_).type;
+    const Appearance &shown = appearance(record_);
+    return owner_->as_cuda() ? shown.type_of_cuda : shown.type;
 }
 
 const std::string Activity::name() const {
@@ -155,7 +161,8 @@ void RangeActivity::log(libkineto::ActivityLogger &logger) const {
     logger.handleActivity(*this);
 }
 
-Handover::Handover(fp_recording *recording) : recording_(recording), process_(libkineto::processId()) {
+Handover::Handover(fp_recording *recording, bool as_cuda)
+    : recording_(recording), as_cuda_(as_cuda), process_(libkineto::processId()) {
     fp_accelerator *accelerator = fp_recording_accelerator(recording);
     int count = fp_accelerator_device_count(accelerator);
     for (int ordinal = 0; ordinal < count; ordinal++) {

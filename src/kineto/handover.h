@@ -109,10 +109,15 @@ struct HandoverCount {
 class Handover {
   public:
     // Owns the recording from now on, which is stopped and, before `give`, finished.
-    explicit Handover(fp_recording *recording);
+    // `as_cuda`: host calls go by the categories of torch's CUDA devices, not by PrivateUse1's.
+    Handover(fp_recording *recording, bool as_cuda);
     ~Handover();
     Handover(const Handover &) = delete;
     Handover &operator=(const Handover &) = delete;
+
+    bool as_cuda() const {
+        return as_cuda_;
+    }
 
     // Hands every record and range in the window to `logger`, with the rows that name their lanes. Once.
     HandoverCount give(libkineto::ActivityLogger &logger,
@@ -136,6 +141,7 @@ class Handover {
 
   private:
     fp_recording *recording_;
+    bool as_cuda_;
     std::vector<fp_device> devices_;
     std::vector<Activity> activities_;
     std::vector<RangeActivity> ranges_;

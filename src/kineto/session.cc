@@ -80,8 +80,8 @@ std::string last_findings() {
     return findings();
 }
 
-Session::Session(fp_accelerator *accelerator, std::string reason)
-    : accelerator_(accelerator), reason_(std::move(reason)) {}
+Session::Session(fp_accelerator *accelerator, std::string reason, bool as_cuda)
+    : accelerator_(accelerator), reason_(std::move(reason)), as_cuda_(as_cuda) {}
 
 Session::~Session() {
     if (!recording_)
@@ -150,7 +150,7 @@ void Session::finish(libkineto::ActivityLogger &logger,
                                      unfiltered ? INT64_MAX : end_ns, &error);
     if (result != 0)
         fp_log("kineto", "the recording is incomplete: %s", error.text);
-    handover_ = std::make_unique<Handover>(std::exchange(recording_, nullptr));
+    handover_ = std::make_unique<Handover>(std::exchange(recording_, nullptr), as_cuda_);
     keep_findings(handover_->recording());
     say_findings(handover_->recording());
     name_devices(logger, accelerator_, start_ns);

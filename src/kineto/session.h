@@ -14,8 +14,9 @@ namespace flagprof {
 
 class Session final : public libkineto::IActivityProfilerSession {
   public:
-    // `accelerator` NULL: none is usable for the reason given, and the trace will say so.
-    Session(fp_accelerator *accelerator, std::string reason);
+    // `accelerator` NULL: none is usable for the reason given, and the trace will say so. `as_cuda`: the
+    // profile is of torch's CUDA devices, so host calls are of the categories that torch gives to CUDA's.
+    Session(fp_accelerator *accelerator, std::string reason, bool as_cuda);
     ~Session() override;
 
     void start() override;
@@ -41,6 +42,7 @@ class Session final : public libkineto::IActivityProfilerSession {
 
     fp_accelerator *accelerator_;
     std::string reason_; // why nothing is recorded; empty: nothing in the way
+    bool as_cuda_;
     fp_recording *recording_ = nullptr;
     std::unique_ptr<Handover> handover_;
     int64_t start_ns_ = 0, end_ns_ = 0;
