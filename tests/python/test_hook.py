@@ -177,21 +177,39 @@ def test_without_an_accelerator_the_program_runs_on_and_is_told_once(echo):
     done = echo(
         """
 import flagprof, torch
+from torch.profiler import profile, ProfilerActivity
 for turn in range(2):
     prof = record(lambda: torch.ones(3))
-found = trace(prof)
-print(json.dumps([found["flagprof"].get("not_recorded"), flagprof.last_ledger(), flagprof.accelerator(),
-                  sum(e.key == "aten::ones" for e in prof.key_averages())]))
+with profile(activities=[ProfilerActivity.PrivateUse1]) as alone:
+    torch.ones(3)
+weight = torch.ones(3, requires_grad=True)
+(weight * 2).sum().backward()
+print(json.dumps([torch._C._get_privateuse1_backend_name(), flagprof.last_ledger(), flagprof.accelerator(),
+                  sum(e.key == "aten::ones" for e in prof.key_averages()), weight.grad.tolist()]))
 """,
         env={"FLAGPROF_ECHO_ABSENT": "1"},
     )
-    reason, ledger, accelerator, operators = answer(done)
-    assert reason == "the echo is 'absent'"
+    name, ledger, accelerator, operators, gradient = answer(done)
+    assert name == "privateuseone", "nothing to record: torch's idea of its accelerator stays"
     assert ledger == {}
     assert accelerator == {"accelerator": None, "reason": 'the echo is "absent"'}
     assert operators == 1
+    assert gradient == [2.0, 2.0, 2.0]
     lines = [line for line in said(done) if "building" not in line]
     assert len(lines) == 1 and "no usable accelerator" in lines[0], lines
+
+
+def test_a_name_given_by_flagprof_does_not_break_backward(echo):
+    done = echo(
+        """
+import flagprof, torch
+weight = torch.ones(3, requires_grad=True)
+prof = record(lambda: (weight * 2).sum().backward())
+(weight * 3).sum().backward()
+print(json.dumps([torch._C._get_privateuse1_backend_name(), weight.grad.tolist()]))
+"""
+    )
+    assert answer(done) == ["flagos", [5.0, 5.0, 5.0]]
 
 
 def test_a_recording_that_does_not_start_costs_only_the_devices_rows(echo):
