@@ -66,6 +66,7 @@ void fp_time_by_id_free(struct fp_time_by_id *times) {
 struct node {
     uint32_t group;
     uint32_t children;
+    uint64_t owner; // the External id of it or of the innermost operator around it
     int64_t end_ns, dur_ns;
     int64_t own_device_ns;    // of the work that it issued itself
     int64_t children_host_ns; // sums over its children
@@ -132,7 +133,37 @@ static int open_slice(struct stack *stack, const struct node *node) {
     return 0;
 }
 
-int fp_operators_count(const struct fp_operator_input *input, struct fp_operator_times *times) {
+// The device time that a slice owns; see the header for what torch does beyond that.
+static void give_device_time(const struct fp_operator_input *input, enum fp_slice_role role, uint64_t id,
+                             struct node *node, struct node *holder, int64_t *twice_ns) {
+    struct fp_time_entry *entry;
+    if (role == FP_ROLE_OPERATOR) {
+        entry = input->device_ns && id != FP_NO_SLICE_ID ? fp_time_by_id_find(input->device_ns, id) : NULL;
+        if (entry) {
+            node->own_device_ns = entry->ns;
+            entry->taken = true;
+        }
+        return;
+    }
+    if (input->device_ns_by_call && role != FP_ROLE_OVERHEAD && holder && id != FP_NO_SLICE_ID) {
+        entry = fp_time_by_id_find(input->device_ns_by_call, id);
+        if (entry) {
+            holder->own_device_ns += entry->ns;
+            entry->taken = true;
+        }
+    }
+    uint64_t mistaken = role == FP_ROLE_OVERHEAD ? node->owner : id;
+    if (!input->like_torch || role == FP_ROLE_CALL || mistaken == FP_NO_SLICE_ID || !input->device_ns)
+        return;
+    entry = fp_time_by_id_find(input->device_ns, mistaken);
+    if (entry) {
+        node->own_device_ns = entry->ns;
+        *twice_ns += holder ? entry->ns : 0;
+    }
+}
+
+int fp_operators_count(const struct fp_operator_input *input, struct fp_operator_times *times,
+                       int64_t *twice_ns) {
     struct stack stack = { 0 };
     size_t at[FP_ROLE_COUNT] = { 0 };
     struct fp_slice next[FP_ROLE_COUNT];
@@ -169,17 +200,11 @@ int fp_operators_count(const struct fp_operator_input *input, struct fp_operator
             }
             close_top(&stack, input->group_name, times);
         }
-        const struct fp_time_by_id *owned =
-            role == FP_ROLE_OPERATOR ? input->device_ns : input->device_ns_by_call;
-        struct fp_time_entry *device =
-            owned && slice.id != FP_NO_SLICE_ID ? fp_time_by_id_find(owned, slice.id) : NULL;
-        if (device && role == FP_ROLE_OPERATOR) {
-            node.own_device_ns = device->ns;
-            device->taken = true;
-        } else if (device && stack.count) {
-            stack.nodes[stack.count - 1].node.own_device_ns += device->ns;
-            device->taken = true;
-        }
+        struct node *holder = stack.count ? &stack.nodes[stack.count - 1].node : NULL;
+        node.owner = role == FP_ROLE_OPERATOR && slice.id != FP_NO_SLICE_ID ? slice.id
+                     : holder                                               ? holder->owner
+                                                                            : FP_NO_SLICE_ID;
+        give_device_time(input, (enum fp_slice_role)role, slice.id, &node, holder, twice_ns);
         code = open_slice(&stack, &node);
     }
     while (stack.count)

@@ -20,12 +20,14 @@ enum destiny {
     TO_CALLS,
     TO_PYTHON,
     TO_WORK,
+    TO_OVERHEAD,
 };
 
 static const uint8_t destinies[FP_CAT_COUNT] = {
-    [FP_CAT_OTHER] = TO_OPERATORS, [FP_CAT_CPU_OP] = TO_OPERATORS, [FP_CAT_USER_ANNOTATION] = TO_OPERATORS,
-    [FP_CAT_PYTHON] = TO_PYTHON,   [FP_CAT_RUNTIME] = TO_CALLS,    [FP_CAT_DRIVER] = TO_CALLS,
-    [FP_CAT_KERNEL] = TO_WORK,     [FP_CAT_MEMCPY] = TO_WORK,      [FP_CAT_MEMSET] = TO_WORK,
+    [FP_CAT_OTHER] = TO_OPERATORS,   [FP_CAT_CPU_OP] = TO_OPERATORS, [FP_CAT_USER_ANNOTATION] = TO_OPERATORS,
+    [FP_CAT_PYTHON] = TO_PYTHON,     [FP_CAT_RUNTIME] = TO_CALLS,    [FP_CAT_DRIVER] = TO_CALLS,
+    [FP_CAT_KERNEL] = TO_WORK,       [FP_CAT_MEMCPY] = TO_WORK,      [FP_CAT_MEMSET] = TO_WORK,
+    [FP_CAT_OVERHEAD] = TO_OVERHEAD,
 };
 
 struct fp_stats *fp_stats_new(void) {
@@ -278,10 +280,15 @@ static int add_slice(struct fp_stats *stats, const struct fp_trace_event *event)
         if (event->name.size > 13 && event->name.at[0] == 'P' && add_step(stats, event) != 0)
             return -ENOMEM;
         return add_to(&lane->roles[FP_ROLE_OPERATOR], slice);
-    case TO_CALLS:
+    case TO_CALLS: {
         if (fp_event_correlation(event, &id))
             slice.id = id;
-        return add_to(&lane->roles[FP_ROLE_CALL], slice);
+        bool linked = fp_event_external_id(event, &id);
+        stats->linked_calls += linked;
+        return add_to(&lane->roles[linked ? FP_ROLE_CALL : FP_ROLE_UNLINKED], slice);
+    }
+    case TO_OVERHEAD:
+        return add_to(&lane->roles[FP_ROLE_OVERHEAD], slice);
     case TO_PYTHON:
         return add_to(&lane->python, slice);
     case TO_WORK:
@@ -390,31 +397,39 @@ static bool find_in_lane(const struct fp_slices *calls, uint64_t correlation, in
     return call.id == correlation;
 }
 
+static const enum fp_slice_role call_roles[] = { FP_ROLE_CALL, FP_ROLE_UNLINKED };
+
 static bool launch_end(void *user, uint64_t correlation, int64_t *ns) {
     struct launch_search *search = user;
-    for (uint32_t i = 0; i < search->stats->lane_count; i++) {
-        const struct fp_slices *calls = search->stats->lanes[i].roles[FP_ROLE_CALL];
-        if (calls && !calls->ids_mixed && find_in_lane(calls, correlation, ns))
-            return true;
-    }
+    for (uint32_t i = 0; i < search->stats->lane_count; i++)
+        for (size_t j = 0; j < sizeof(call_roles) / sizeof(*call_roles); j++) {
+            const struct fp_slices *calls = search->stats->lanes[i].roles[call_roles[j]];
+            if (calls && !calls->ids_mixed && find_in_lane(calls, correlation, ns))
+                return true;
+        }
     struct fp_time_entry *entry = fp_time_by_id_find(&search->ends, correlation);
     if (entry)
         *ns = entry->ns;
     return entry != NULL;
 }
 
-static int prepare_search(struct launch_search *search) {
-    for (uint32_t i = 0; i < search->stats->lane_count; i++) {
-        const struct fp_slices *calls = search->stats->lanes[i].roles[FP_ROLE_CALL];
-        for (size_t j = 0; calls && calls->ids_mixed && j < calls->count; j++) {
-            struct fp_slice call = fp_slices_get(calls, j);
-            if (call.id == FP_NO_SLICE_ID || fp_time_by_id_find(&search->ends, call.id))
-                continue; // the first call of a correlation is the outermost
-            if (fp_time_by_id_add(&search->ends, call.id, call.start_ns + call.dur_ns) != 0)
-                return -ENOMEM;
-        }
+static int prepare_calls(struct launch_search *search, const struct fp_slices *calls) {
+    for (size_t j = 0; calls && calls->ids_mixed && j < calls->count; j++) {
+        struct fp_slice call = fp_slices_get(calls, j);
+        if (call.id == FP_NO_SLICE_ID || fp_time_by_id_find(&search->ends, call.id))
+            continue; // the first call of a correlation is the outermost
+        if (fp_time_by_id_add(&search->ends, call.id, call.start_ns + call.dur_ns) != 0)
+            return -ENOMEM;
     }
     return 0;
+}
+
+static int prepare_search(struct launch_search *search) {
+    int code = 0;
+    for (uint32_t i = 0; !code && i < search->stats->lane_count; i++)
+        for (size_t j = 0; !code && j < sizeof(call_roles) / sizeof(*call_roles); j++)
+            code = prepare_calls(search, search->stats->lanes[i].roles[call_roles[j]]);
+    return code;
 }
 
 static int by_window(const void *a, const void *b) {
@@ -462,6 +477,39 @@ static int measure_devices(struct fp_stats *stats) {
     return code;
 }
 
+// torch takes calls without an External id, and overhead, for the work of the thread that ended the profile:
+// the main one, whose id on Linux is the process's. They are moved there.
+static struct fp_stats_lane *main_lane(struct fp_stats *stats, const struct fp_reader *reader) {
+    struct fp_stats_lane *most = NULL;
+    for (uint32_t i = 0; i < stats->lane_count; i++) {
+        struct fp_stats_lane *lane = &stats->lanes[i];
+        const struct fp_lane *ids = fp_reader_lane(reader, i);
+        if (!lane->roles[FP_ROLE_OPERATOR])
+            continue;
+        if (fp_trace_id_same(&ids->pid, &ids->tid))
+            return lane;
+        if (!most || lane->roles[FP_ROLE_OPERATOR]->count > most->roles[FP_ROLE_OPERATOR]->count)
+            most = lane;
+    }
+    return most;
+}
+
+static int move_to_main(struct fp_stats *stats, const struct fp_reader *reader) {
+    struct fp_stats_lane *main = stats->like_torch && stats->linked_calls ? main_lane(stats, reader) : NULL;
+    int code = 0;
+    for (uint32_t i = 0; main && !code && i < stats->lane_count; i++)
+        for (int role = FP_ROLE_UNLINKED; !code && role <= FP_ROLE_OVERHEAD; role++) {
+            struct fp_slices **slices = &stats->lanes[i].roles[role];
+            if (!*slices || &stats->lanes[i] == main)
+                continue;
+            for (size_t j = 0; !code && j < (*slices)->count; j++)
+                code = add_to(&main->roles[role], fp_slices_get(*slices, j));
+            free_slices(*slices);
+            *slices = NULL;
+        }
+    return code;
+}
+
 static int count_operators(struct fp_stats *stats) {
     struct fp_operator_times *times = calloc(stats->group_count ? stats->group_count : 1, sizeof(*times));
     uint32_t *names = malloc((stats->group_count ? stats->group_count : 1) * sizeof(*names));
@@ -472,19 +520,21 @@ static int count_operators(struct fp_stats *stats) {
     for (uint32_t i = 0; !code && i < stats->lane_count; i++) {
         struct fp_stats_lane *lane = &stats->lanes[i];
         struct fp_operator_input input = {
-            .by_role = { lane->roles[FP_ROLE_OPERATOR], lane->roles[FP_ROLE_CALL] },
+            .by_role = { lane->roles[FP_ROLE_OPERATOR], lane->roles[FP_ROLE_CALL],
+                         lane->roles[FP_ROLE_UNLINKED], lane->roles[FP_ROLE_OVERHEAD] },
             .device_ns = &stats->device_ns,
             .device_ns_by_call = stats->by_call ? &stats->device_ns_by_call : NULL,
             .group_name = names,
             .tolerance_ns = stats->whole_microseconds ? 1000 : 1,
+            .like_torch = stats->like_torch && stats->linked_calls,
         };
-        code = fp_operators_count(&input, times);
+        code = fp_operators_count(&input, times, &stats->twice_ns);
         if (code || !lane->python)
             continue;
         input = (struct fp_operator_input){ .by_role = { lane->python },
                                             .group_name = names,
                                             .tolerance_ns = input.tolerance_ns };
-        code = fp_operators_count(&input, times);
+        code = fp_operators_count(&input, times, &stats->twice_ns);
     }
     for (uint32_t i = 0; !code && i < stats->group_count; i++)
         stats->groups[i].nested = times[i];
@@ -505,11 +555,15 @@ int fp_stats_finish(struct fp_stats *stats, struct fp_reader *reader) {
     fp_reader_summarise(reader, &summary);
     stats->whole_microseconds = summary.whole_microseconds;
     stats->by_call = stats->device_ns.count == 0;
-    int code = 0;
+    int code = move_to_main(stats, reader);
     for (uint32_t i = 0; !code && i < stats->lane_count; i++) {
         struct fp_stats_lane *lane = &stats->lanes[i];
         code = pair_marks(stats, lane);
-        struct fp_slices *all[] = { lane->roles[FP_ROLE_OPERATOR], lane->roles[FP_ROLE_CALL], lane->python,
+        struct fp_slices *all[] = { lane->roles[FP_ROLE_OPERATOR],
+                                    lane->roles[FP_ROLE_CALL],
+                                    lane->roles[FP_ROLE_UNLINKED],
+                                    lane->roles[FP_ROLE_OVERHEAD],
+                                    lane->python,
                                     lane->work };
         for (size_t j = 0; j < sizeof(all) / sizeof(*all); j++)
             if (all[j])

@@ -97,7 +97,10 @@ struct fp_stats {
     int64_t device_total_ns; // sum of all device work
     int64_t owned_ns;        // of it, what an operator owns
     uint64_t unowned_count;  // pieces of work without External id
-    bool by_call;            // ownership came from correlation: no work carries an External id
+    bool like_torch;  // set before fp_stats_finish: operators' totals as torch counts them, see operators.h
+    int64_t twice_ns; // what torch counts twice of the device time
+    uint64_t linked_calls; // host calls with an External id
+    bool by_call;          // ownership came from correlation: no work carries an External id
     bool out_of_memory;
 };
 

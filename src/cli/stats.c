@@ -23,6 +23,7 @@ struct stats_options {
     struct fp_options shared;
     const char *by; // names of sections, NULL: all
     int64_t top;    // rows a table; 0: all
+    bool exact;     // not as torch counts
 };
 
 struct context {
@@ -528,6 +529,12 @@ static void put_stats_notes(struct context *context) {
             report,
             "%.1f %% of the device time is outside the operator table: no operator's External id is on it",
             percent(stats->device_total_ns - stats->owned_ns, stats->device_total_ns));
+    if (stats->twice_ns)
+        fp_report_note(
+            report,
+            "torch's key_averages counts %.3f us of device time twice in operators' totals (it mistakes "
+            "ids of calls for operators'), and so does this table; --exact does not",
+            (double)stats->twice_ns / 1e3);
     if (stats->by_call && stats->owned_ns)
         fp_report_note(
             report,
@@ -556,6 +563,7 @@ static bool report_file(const struct stats_options *options, const char *path, s
         fp_say("stats", "%s: not enough memory", path);
         return false;
     }
+    context.stats->like_torch = !options->exact;
     fp_feed_read(&feed, path, &options->shared, options->shared.salvage, add_event, context.stats);
     // A broken trailer costs nothing that stats needs but the base time.
     bool done =
@@ -616,6 +624,9 @@ int fp_stats_main(int argc, char **argv) {
           .value = "N",
           .help = "Rows a table; 0 shows all. Default: 10 in tables, all in CSV and JSON.",
           .number = &options.top },
+        { .name = "exact",
+          .help = "Operators' device totals without what torch's key_averages counts twice.",
+          .flag = &options.exact },
         { 0 },
     };
     const struct fp_usage usage = {
