@@ -235,6 +235,11 @@ static uint8_t kind_at(const struct fp_check *check, uint32_t lane_place, int64_
     return KIND_NONE;
 }
 
+// A half can also stand at the start of an operator that begins in the same microsecond as its call.
+static bool tells_nothing(uint8_t kind) {
+    return kind < KIND_LAUNCH || kind > KIND_COPY;
+}
+
 static enum fp_check_rule rule_of(const struct fp_flow_space *space, bool start, uint8_t kind) {
     bool work = kind == KIND_KERNEL || kind == KIND_COPY;
     bool call = kind >= KIND_LAUNCH && kind <= KIND_CALL;
@@ -253,7 +258,7 @@ static int judge_lone(struct fp_check *check, struct fp_flow_space *space, bool 
         return -ENOMEM;
     for (size_t i = 0; i < halves->count; i++) {
         struct fp_half *half = list[i];
-        if (half->kind == KIND_NONE)
+        if (tells_nothing(half->kind))
             half->kind = kind_at(check, half->lane, half->ts_ns);
         // A start that met its end and was used again waits for nothing.
         if (start && space->category != FP_CAT_AC2G && fp_idset_has(&space->ended, half->id))
@@ -326,7 +331,8 @@ int fp_flows_judge(struct fp_check *check, const struct fp_reader *reader) {
     struct fp_flows *flows = &check->flows;
     for (uint32_t i = 0; i < flows->second_count; i++) {
         struct fp_second_start *second = &flows->seconds[i];
-        uint8_t kind = second->kind == KIND_NONE ? kind_at(check, second->lane, second->ts_ns) : second->kind;
+        uint8_t kind =
+            tells_nothing(second->kind) ? kind_at(check, second->lane, second->ts_ns) : second->kind;
         bool work = kind == KIND_KERNEL || kind == KIND_COPY;
         fp_check_find(check, work ? FP_RULE_FLOW_TWO_STARTS : FP_RULE_ID_CLASH, second->event, second->byte,
                       fp_text_of(""));

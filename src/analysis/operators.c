@@ -145,6 +145,8 @@ static void give_device_time(const struct fp_operator_input *input, enum fp_slic
         }
         return;
     }
+    if (role == FP_ROLE_PYTHON)
+        return;
     if (input->device_ns_by_call && role != FP_ROLE_OVERHEAD && holder && id != FP_NO_SLICE_ID) {
         entry = fp_time_by_id_find(input->device_ns_by_call, id);
         if (entry) {

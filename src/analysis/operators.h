@@ -47,6 +47,7 @@ void fp_time_by_id_free(struct fp_time_by_id *times);
 // What a slice is to the tree.
 enum fp_slice_role {
     FP_ROLE_OPERATOR, // owns device time by its id
+    FP_ROLE_PYTHON,   // a frame: holds operators and is held by them
     FP_ROLE_CALL,     // a call of an API: takes time from what holds it, owns none; its id is a correlation
     FP_ROLE_UNLINKED, // a call without an External id
     FP_ROLE_OVERHEAD, // the profiler's own

@@ -62,7 +62,6 @@ void fp_stats_free(struct fp_stats *stats) {
     for (uint32_t i = 0; i < stats->lane_count; i++) {
         for (int role = 0; role < FP_ROLE_COUNT; role++)
             free_slices(stats->lanes[i].roles[role]);
-        free_slices(stats->lanes[i].python);
         free_slices(stats->lanes[i].work);
         free_slices(stats->lanes[i].marks);
     }
@@ -290,7 +289,7 @@ static int add_slice(struct fp_stats *stats, const struct fp_trace_event *event)
     case TO_OVERHEAD:
         return add_to(&lane->roles[FP_ROLE_OVERHEAD], slice);
     case TO_PYTHON:
-        return add_to(&lane->python, slice);
+        return add_to(&lane->roles[FP_ROLE_PYTHON], slice);
     case TO_WORK:
         return add_work(stats, event, lane, group, place);
     default:
@@ -520,20 +519,15 @@ static int count_operators(struct fp_stats *stats) {
     for (uint32_t i = 0; !code && i < stats->lane_count; i++) {
         struct fp_stats_lane *lane = &stats->lanes[i];
         struct fp_operator_input input = {
-            .by_role = { lane->roles[FP_ROLE_OPERATOR], lane->roles[FP_ROLE_CALL],
-                         lane->roles[FP_ROLE_UNLINKED], lane->roles[FP_ROLE_OVERHEAD] },
+
             .device_ns = &stats->device_ns,
             .device_ns_by_call = stats->by_call ? &stats->device_ns_by_call : NULL,
             .group_name = names,
             .tolerance_ns = stats->whole_microseconds ? 1000 : 1,
             .like_torch = stats->like_torch && stats->linked_calls,
         };
-        code = fp_operators_count(&input, times, &stats->twice_ns);
-        if (code || !lane->python)
-            continue;
-        input = (struct fp_operator_input){ .by_role = { lane->python },
-                                            .group_name = names,
-                                            .tolerance_ns = input.tolerance_ns };
+        for (int role = 0; role < FP_ROLE_COUNT; role++)
+            input.by_role[role] = lane->roles[role];
         code = fp_operators_count(&input, times, &stats->twice_ns);
     }
     for (uint32_t i = 0; !code && i < stats->group_count; i++)
@@ -559,15 +553,11 @@ int fp_stats_finish(struct fp_stats *stats, struct fp_reader *reader) {
     for (uint32_t i = 0; !code && i < stats->lane_count; i++) {
         struct fp_stats_lane *lane = &stats->lanes[i];
         code = pair_marks(stats, lane);
-        struct fp_slices *all[] = { lane->roles[FP_ROLE_OPERATOR],
-                                    lane->roles[FP_ROLE_CALL],
-                                    lane->roles[FP_ROLE_UNLINKED],
-                                    lane->roles[FP_ROLE_OVERHEAD],
-                                    lane->python,
-                                    lane->work };
-        for (size_t j = 0; j < sizeof(all) / sizeof(*all); j++)
-            if (all[j])
-                fp_slices_sort(all[j]);
+        for (int role = 0; role < FP_ROLE_COUNT; role++)
+            if (lane->roles[role])
+                fp_slices_sort(lane->roles[role]);
+        if (lane->work)
+            fp_slices_sort(lane->work);
     }
     if (!code)
         code = count_operators(stats);

@@ -33,7 +33,6 @@ struct fp_stats_lane {
     uint32_t lane;                          // the reader's
     int32_t device;                         // place among the devices, -1 for the host
     struct fp_slices *roles[FP_ROLE_COUNT]; // each NULL until there is a slice
-    struct fp_slices *python;
     struct fp_slices *work;
     struct fp_slices *marks; // begins and ends: twice the group, plus one for an end
     int64_t busy_ns;         // of device lanes

@@ -109,6 +109,8 @@ def averages(profile):
                 "device_type": str(row.device_type),
                 "self_device_time_total_us": row.self_device_time_total,
                 "device_time_total_us": row.device_time_total,
+                "self_cpu_time_total_us": row.self_cpu_time_total,
+                "cpu_time_total_us": row.cpu_time_total,
                 "is_user_annotation": bool(getattr(row, "is_user_annotation", False)),
             }
         )

@@ -1,0 +1,219 @@
+# test_trace_check.py - `flagprof check`: every case has its finding, healthy files have none, the pairing agrees with a slow one.
+
+import json
+import pathlib
+
+import pytest
+import trace_reference as reference
+
+HERE = pathlib.Path(__file__).resolve().parent
+FIXTURES = HERE.parent / "fixtures"
+OURS = sorted((FIXTURES / "traces").glob("*.json.gz")) + sorted((FIXTURES / "pairs").glob("*.json.gz"))
+
+
+def case(name):
+    return next((FIXTURES / "cases").glob(f"{name}-*.json"))
+
+
+def findings_of(run_cli, path, *options):
+    done = run_cli("check", path, "--format", "json", *options)
+    assert done.returncode in (0, 1), str(done)
+    report = json.loads(done.stdout)
+    return {row["rule"]: row for row in report["findings"]}, done.returncode, report
+
+
+# case -> exit status, {rule: (severity, count)}; a rule with None must not be there.
+EXPECTED = {
+    "01": (1, {"json": ("error", 1), "events-lost": ("error", 1)}),
+    "02": (1, {"json": ("error", 2), "events-lost": None}),
+    "04": (1, {"json": ("error", 1), "events-lost": None}),
+    "05": (0, {"utf8": ("warning", 3)}),
+    "07": (1, {"json": ("error", 1), "counter-not-finite": ("warning", 1)}),
+    "08": (1, {"json": ("error", 1), "events-lost": ("error", 1)}),
+    "10": (0, {"list-not-closed": ("note", 1), "json": None}),
+    "11": (0, {"object-not-closed": ("warning", 1), "event-cut": None}),
+    "12": (0, {"event-cut": ("warning", 1)}),
+    "14": (1, {"trailer": ("warning", 2), "events-lost": None}),
+    "17": (0, {"nested-events": ("warning", 1)}),
+    "19": (0, {"only-metadata": ("warning", 1)}),
+    "21": (0, {"args-odd": ("note", 3)}),
+    "24": (0, {"secret": ("warning", 1)}),
+    "25": (0, {"time-text": ("note", 1), "flow-start-alone": ("note", 1), "crossing-slices": None}),
+    "29": (1, {"negative-duration": ("error", 1)}),
+    "30": (0, {"unfinished": ("note", 1), "negative-duration": None}),
+    "32": (0, {"crossing-slices": None}),
+    "37": (0, {"flow-end-on-call": ("note", 1), "flow-end-on-work": ("warning", 1), "flow-start-on-launch": ("warning", 1),
+               "flow-start-on-call": ("note", 1)}),
+    "38": (1, {"flow-two-starts": ("error", 1), "flow-start-on-launch": None}),
+    "40": (0, {"id-clash": ("warning", 1), "flow-backwards": None}),
+    "41": (0, {"flow-backwards": ("warning", 4), "flow-end-on-work": None}),
+    "43": (0, {"correlation-zero": ("note", 2), "work-without-launch": None}),
+    "44": (0, {"no-correlation": ("note", 1)}),
+    "46": (0, {"id-clash": None, "flow-end-on-work": None, "launch-without-work": None}),
+    "48": (0, {"outside-window": ("warning", 1), "launch-without-work": ("warning", 1), "edge-loss": ("warning", 1)}),
+    "49": (1, {"no-device-work": ("error", 1)}),
+    "50": (0, {}),
+    "52": (0, {"crossing-slices": ("warning", 1)}),
+    "54": (0, {"stream-overlap": ("warning", 1)}),
+    "57": (0, {"mangled-names": ("note", 8)}),
+    "62": (0, {"duplicate-metadata": ("note", 78)}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_every_case_has_its_finding(run_cli, name):
+    status, expected = EXPECTED[name]
+    found, got, _ = findings_of(run_cli, case(name))
+    assert got == status
+    for rule, row in expected.items():
+        shown = found.get(rule) and (found[rule]["severity"], found[rule]["count"])
+        assert shown == row, f"{rule}: {found.get(rule)}"
+
+
+@pytest.mark.parametrize("name", ["20-empty-forms-b", "20-empty-forms-c", "20-empty-forms-d", "20-empty-forms-e"])
+def test_what_is_no_trace_is_four_different_sentences(run_cli, name):
+    done = run_cli("check", next((FIXTURES / "cases").glob(f"{name}*")))
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+    others = [run_cli("check", path).stderr for path in (FIXTURES / "cases").glob("20-*") if name not in path.name]
+    assert done.stderr.split(": ", 2)[-1] not in [other.split(": ", 2)[-1] for other in others]
+
+
+@pytest.mark.parametrize("path", OURS, ids=lambda path: path.name)
+def test_ordinary_traces_pass_without_an_error(run_cli, path):
+    found, status, _ = findings_of(run_cli, path)
+    assert status == 0
+    harmless = {"crossing-slices"}  # frames and ranges that truly cross, in the file with stacks
+    assert [rule for rule, row in found.items() if row["severity"] != "note" and rule not in harmless] == []
+
+
+# What the README beside the files, or a look at them, says is wrong with them.
+CONFIRMED = {
+    "benchmark_result_924719_1679055439_trace.json.gz": {"no-device-work"},  # counters instead of kernels
+    "flow_events_v2_small.json": {"json"},
+    "simple-partial-whitespace.json": set(),
+}
+
+
+def test_other_peoples_files_have_no_error_that_is_not_confirmed(run_cli, shared):
+    for path in sorted((shared / "traces" / "public").rglob("*")):
+        if not path.is_file():
+            continue
+        found, status, _ = findings_of(run_cli, path)
+        errors = {rule for rule, row in found.items() if row["severity"] == "error"}
+        assert errors == CONFIRMED.get(path.name, set()), path.name
+        assert status == (1 if errors else 0)
+
+
+def pairing_agrees(run_cli, path):
+    trace = reference.load(path)
+    if any(event.get("bind_id") for event in reference.events(trace)):
+        return False
+    slow = reference.flow_classes(trace)
+    found, _, _ = findings_of(run_cli, path, "--rule-set", "torch")
+    count = {rule: row["count"] for rule, row in found.items()}
+    calls = count.get("flow-start-on-launch", 0) + count.get("flow-start-on-call", 0)
+    assert count.get("flow-end-on-call", 0) == slow["lone f on call"]
+    assert count.get("flow-end-on-work", 0) == slow["lone f on work"]
+    assert calls == slow["lone s on call"]
+    assert count.get("flow-backwards", 0) == slow["backwards"]
+    return True
+
+
+@pytest.mark.parametrize("path", OURS + [case(name) for name in ("37", "41", "46", "48", "64")], ids=lambda path: path.name)
+def test_flows_pair_as_in_a_slow_reading(run_cli, path):
+    assert pairing_agrees(run_cli, path)
+
+
+def test_flows_of_other_peoples_files_pair_as_in_a_slow_reading(run_cli, shared):
+    checked = 0
+    for path in sorted((shared / "traces" / "public").rglob("*.json*")):
+        try:
+            reference.events(reference.load(path))
+        except ValueError:
+            continue
+        try:
+            checked += pairing_agrees(run_cli, path)
+        except AssertionError as error:
+            raise AssertionError(f"{path.name}: {error}") from error
+    assert checked > 50
+
+
+def test_backward_flows_come_with_their_size_per_device(run_cli):
+    found, _, _ = findings_of(run_cli, case("41"))
+    assert "device 0: smallest -53.000 us" in found["flow-backwards"]["detail"]
+    assert "drifting" in found["flow-backwards"]["detail"]
+
+
+def test_a_secret_is_named_and_never_shown(run_cli):
+    for form in ("table", "csv", "json"):
+        done = run_cli("check", case("24"), "--format", form)
+        assert "HUB_TOKEN" in done.stdout and "not-a-real-token" not in done.stdout + done.stderr
+
+
+def test_the_raw_byte_of_a_broken_file_never_reaches_the_terminal(run_cli):
+    done = run_cli("check", case("04"))
+    assert "\x01" not in done.stdout + done.stderr and "0x01" in done.stdout
+
+
+def test_overlap_in_a_stream_is_a_note_where_the_header_says_9_0_or_newer(run_cli, tmp_path):
+    trace = json.loads(case("54").read_text())
+    for major, rule, severity in ((8, "stream-overlap", "warning"), (9, "stream-overlap-pdl", "note")):
+        trace["deviceProperties"] = [{"id": 0, "computeMajor": major, "computeMinor": 0}]
+        path = tmp_path / f"{major}.json"
+        path.write_text(json.dumps(trace))
+        found, _, _ = findings_of(run_cli, path)
+        assert found[rule]["severity"] == severity and found[rule]["count"] == 1
+
+
+def test_a_count_at_an_exporters_limit_is_a_warning(run_cli, tmp_path):
+    path = tmp_path / "cap.json"
+    event = '{"ph":"X","name":"a","pid":1,"tid":1,"ts":%d,"dur":1}'
+    path.write_text("[" + ",".join(event % (2 * at) for at in range(100000)) + "]")
+    assert findings_of(run_cli, path)[0]["cap"]["count"] == 1
+
+
+def test_a_time_of_zero_far_from_all_others_is_a_warning(run_cli, tmp_path):
+    path = tmp_path / "zero.json"
+    slices = [{"ph": "X", "name": "k", "pid": 0, "tid": 1, "ts": ts, "dur": 1} for ts in (0, 1780000000000000)]
+    path.write_text(json.dumps(slices))
+    assert findings_of(run_cli, path)[0]["zero-time"]["count"] == 1
+
+
+LEDGER = {"complete": True, "kinds": {"kernel": {"seen": 1, "kept": 1}, "runtime": {"seen": 1, "kept": 1}}}
+
+
+@pytest.mark.parametrize("kept, complete, rule", [(1, True, None), (2, True, "ledger-mismatch"), (1, False, "ledger-incomplete")])
+def test_flagprofs_ledger_is_held_against_the_events(run_cli, tmp_path, kept, complete, rule):
+    trace = json.loads(case("64").read_text())
+    trace["flagprof_ledger"] = {"complete": complete, "kinds": {"kernel": {"kept": kept}, "runtime": {"kept": 1}}}
+    path = tmp_path / "ledger.json"
+    path.write_text(json.dumps(trace))
+    found, status, _ = findings_of(run_cli, path)
+    assert {name for name in found if name.startswith("ledger")} == ({rule} if rule else set())
+    assert status == (1 if rule == "ledger-mismatch" else 0)
+
+
+def test_strict_makes_warnings_fail(run_cli):
+    assert run_cli("check", case("52")).returncode == 0
+    assert run_cli("check", "--strict", case("52")).returncode == 1
+    assert run_cli("check", "--strict", case("64")).returncode == 0
+
+
+def test_every_rule_explains_itself(run_cli):
+    listed = run_cli("check", "--explain", "list").ok().stdout.splitlines()
+    assert len(listed) > 50
+    for line in listed:
+        shown = run_cli("check", "--explain", line.split()[0]).ok().stdout
+        assert len(shown.splitlines()) >= 4
+    assert run_cli("check", "--explain", "nonsense").returncode == 2
+
+
+def test_the_worst_of_several_files_is_the_exit_status(run_cli):
+    assert run_cli("check", case("64"), case("29")).returncode == 1
+    assert run_cli("check", case("64"), case("29"), case("20-empty-forms-d")).returncode == 2
+
+
+def test_findings_fit_100_columns(run_cli):
+    for path in sorted((FIXTURES / "cases").glob("*.json")) + OURS:
+        done = run_cli("check", path)
+        assert [line for line in done.stdout.splitlines() if len(line) > 100 and not line.startswith("file ")] == []

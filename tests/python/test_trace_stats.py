@@ -1,0 +1,255 @@
+# test_trace_stats.py - `flagprof stats` against a slow reading of the same files, against torch, and on every odd case.
+
+import collections
+import gzip
+import json
+import pathlib
+
+import pytest
+import trace_reference as reference
+
+HERE = pathlib.Path(__file__).resolve().parent
+FIXTURES = HERE.parent / "fixtures"
+OURS = sorted((FIXTURES / "traces").glob("*.json.gz")) + sorted((FIXTURES / "pairs").glob("*.json.gz"))
+PAIRS = sorted((FIXTURES / "pairs").glob("*.averages.json"))
+
+
+def readable(path):
+    try:
+        found = reference.events(reference.load(path))
+        return bool(found) or not reference.load(path)["traceEvents"]
+    except (ValueError, KeyError, TypeError):
+        return False
+
+
+CASES = [path for path in sorted((FIXTURES / "cases").glob("*.json")) if readable(path)]
+
+
+def agree(run_cli, path):
+    """Counts, sums, percentiles and unions of one file."""
+    trace = reference.load(path)
+    slices = reference.complete(trace)
+    report = run_cli("stats", path, "--format", "json").json()
+    assert report["events"] == len(reference.events(trace))
+    work = [one for one in slices if reference.is_work(one.event)]
+    kernels = [one for one in work if one.event.get("cat") not in reference.COPIES | reference.FILLS]
+    copies = [one for one in work if one.event.get("cat") in reference.COPIES | reference.FILLS]
+    calls = [one for one in slices if one.event.get("cat") in reference.CALLS]
+    for section, expected in (("kernels", kernels), ("copies", copies), ("calls", calls)):
+        merged = collections.defaultdict(lambda: [0, 0])  # a name may be both of two kinds of calls or copies
+        for row in report.get(section, []):
+            merged[row["name"]][0] += row["count"]
+            merged[row["name"]][1] += row["total_ns"]
+        assert dict(merged) == reference.totals(expected), section
+    by_name = collections.defaultdict(list)
+    for one in kernels:
+        by_name[reference.text(one.event.get("name"))].append(one.dur)
+    for row in report.get("kernels", []):
+        durations = by_name[row["name"]]
+        assert row["median_ns"] == reference.percentile(durations, 50)
+        assert row["p95_ns"] == reference.percentile(durations, 95)
+        assert (row["min_ns"], row["max_ns"]) == (min(durations), max(durations))
+    busy = collections.defaultdict(list)
+    streams = collections.defaultdict(list)
+    for one in work:
+        busy[reference.device_of(one.event)].append(one)
+        streams[reference.stream_of(one.event)].append(one)
+    assert sorted(row["busy_ns"] for row in report.get("devices", [])) == sorted(map(reference.union, busy.values()))
+    assert sorted(row["busy_ns"] for row in report.get("streams", [])) == sorted(map(reference.union, streams.values()))
+    for row in report.get("idle", []):
+        parts = row["idle_host_ns"] + row["idle_stream_ns"] + row["idle_unknown_ns"]
+        assert parts == row["idle_ns"]
+
+
+@pytest.mark.parametrize("path", OURS + CASES, ids=lambda path: path.name)
+def test_a_slow_reading_of_the_same_file_agrees(run_cli, path):
+    agree(run_cli, path)
+
+
+def test_a_slow_reading_of_other_peoples_files_agrees(run_cli, shared):
+    checked = 0
+    for path in sorted((shared / "traces" / "public").rglob("*")):
+        if path.is_file() and readable(path):
+            try:
+                agree(run_cli, path)
+            except AssertionError as error:
+                raise AssertionError(f"{path.name}: {error}") from error
+            checked += 1
+    assert checked > 60
+
+
+@pytest.mark.parametrize("averages", PAIRS, ids=lambda path: path.name.removesuffix(".averages.json"))
+def test_operators_equal_torchs_key_averages_on_hardware(run_cli, averages):
+    trace = averages.with_name(averages.name.replace(".averages.json", ".json.gz"))
+    ours = {row["name"]: row for row in run_cli("stats", trace, "--format", "json").json()["operators"]}
+    keys = [("device_total_ns", "device_time_total_us"), ("device_self_ns", "self_device_time_total_us"),
+            ("host_total_ns", "cpu_time_total_us"), ("host_self_ns", "self_cpu_time_total_us")]  # fmt: skip
+    compared = 0
+    for row in json.loads(averages.read_text()):
+        if row["device_type"] != "DeviceType.CPU" or row["key"] not in ours:
+            continue
+        mine = ours[row["key"]]
+        assert mine["count"] == row["count"], row["key"]
+        for own, theirs in keys:
+            if theirs in row:
+                assert mine[own] == round(row[theirs] * 1000), (row["key"], own)
+        compared += 1
+    assert compared == len(ours)
+
+
+LIVE = """
+import json, sys, torch
+from torch.profiler import ProfilerActivity, profile, record_function
+
+model = torch.nn.Sequential(torch.nn.Linear(32, 64), torch.nn.ReLU(), torch.nn.LayerNorm(64), torch.nn.Linear(64, 8))
+optimizer = torch.optim.Adam(model.parameters())
+with profile(activities=[ProfilerActivity.CPU], **json.loads(sys.argv[1])) as profiled:
+    for _ in range(3):
+        with record_function("outer"), record_function("outer"):
+            loss = model(torch.randn(16, 32)).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+profiled.export_chrome_trace("live.json")
+rows = [[row.key, row.count, round(row.cpu_time_total * 1000), round(row.self_cpu_time_total * 1000)]
+        for row in profiled.key_averages()]
+json.dump(rows, open("rows.json", "w"))
+"""
+
+
+@pytest.mark.parametrize("options", [{}, {"record_shapes": True}, {"with_stack": True}], ids=str)
+def test_operators_equal_torchs_key_averages_of_a_run_made_now(run_cli, run_torch, tmp_path, options):
+    run_torch(LIVE, json.dumps(options)).ok()
+    theirs = {row[0]: row[1:] for row in json.loads((tmp_path / "rows.json").read_text())}
+    report = run_cli("stats", tmp_path / "live.json", "--format", "json").json()
+    for row in report["operators"]:
+        assert [row["count"], row["host_total_ns"], row["host_self_ns"]] == theirs[row["name"]], row["name"]
+    assert len(report["operators"]) > 30
+
+
+def case(name):
+    return next((FIXTURES / "cases").glob(f"{name}-*.json"))
+
+
+def stats_of(run_cli, name, *options):
+    return run_cli("stats", case(name), "--format", "json", *options).json()
+
+
+def test_a_file_of_metadata_alone_is_said_to_have_no_durations(run_cli):
+    done = run_cli("stats", case("19")).ok()
+    assert "no events with a duration" in done.stdout
+
+
+def test_negative_and_open_durations_count_in_no_sum(run_cli):
+    for name in ("29", "30"):
+        report = stats_of(run_cli, name)
+        assert all(row["host_total_ns"] >= 0 and row["host_self_ns"] >= 0 for row in report["operators"])
+        assert any("no duration of 0 or more" in note for note in report["notes"])
+
+
+def test_a_child_that_outlives_its_parent_by_rounding_does_not_make_self_time_negative(run_cli):
+    rows = {row["name"]: row for row in stats_of(run_cli, "32")["operators"]}
+    assert rows["ProfilerStep#1"]["host_self_ns"] == 10000
+    assert rows["aten::linear"]["host_self_ns"] == 2000
+    assert rows["aten::addmm"]["host_self_ns"] == 88000  # ends with its parent
+
+
+def test_work_of_correlation_zero_is_listed_by_kernel_and_owned_by_none(run_cli):
+    report = stats_of(run_cli, "43")
+    assert report["kernels"][0]["count"] == 2
+    assert report["unowned_ns"] == report["device_total_ns"] == 400000
+
+
+def test_work_without_correlation_is_owned_through_its_external_id(run_cli):
+    report = stats_of(run_cli, "44")
+    assert [(row["name"], row["device_self_ns"]) for row in report["operators"]] == [("aten::to", 32000)]
+
+
+def test_graph_kernels_are_listed_by_name_under_one_launch(run_cli):
+    report = stats_of(run_cli, "46")
+    assert sum(row["count"] for row in report["kernels"]) == 6
+    assert [(row["name"], row["count"]) for row in report["calls"]] == [("cudaGraphLaunch", 1)]
+
+
+def test_overlapping_kernels_are_one_busy_moment(run_cli):
+    report = stats_of(run_cli, "54")
+    assert report["devices"][0]["busy_ns"] == 30000
+    assert report["device_total_ns"] == 40000
+
+
+def test_synchronisation_records_and_annotations_are_no_work(run_cli):
+    device = stats_of(run_cli, "55")["devices"][0]
+    assert device["busy_ns"] == device["collective_ns"] == 200000
+    assert device["compute_ns"] == device["compute_collective_overlap_ns"] == 50000
+
+
+def test_times_as_text_with_19_digits_stay_exact(run_cli):
+    report = stats_of(run_cli, "25")
+    assert report["devices"][0]["busy_ns"] == 5160 + 20000  # as doubles the two would overlap
+
+
+def test_two_threads_of_64_bits_are_two(run_cli):
+    for name in ("34", "35"):
+        assert stats_of(run_cli, name)["operators"][0]["host_self_ns"] > 0
+
+
+def test_every_section_of_the_header_may_be_missing(run_cli):
+    assert stats_of(run_cli, "50")["devices"][0]["busy_ns"] == 20000
+
+
+def test_a_mangled_name_is_shown_readable_and_kept_for_machines(run_cli):
+    assert "kernel(int*, float*)" in run_cli("stats", case("57")).ok().stdout
+    assert "_Z6kernelPiPf.kd" in {row["name"] for row in stats_of(run_cli, "57")["kernels"]}
+
+
+@pytest.mark.parametrize("name", ["01", "02", "04", "07", "08"])
+def test_a_broken_file_is_refused_with_its_place_and_read_by_salvage(run_cli, name):
+    done = run_cli("stats", case(name))
+    assert done.returncode == 2 and done.stdout == ""
+    assert "line " in done.stderr and "byte " in done.stderr and "--salvage" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    salvaged = run_cli("stats", case(name), "--salvage").ok()
+    assert "line " in salvaged.stdout
+
+
+def test_a_summary_of_a_half_read_file_says_so(run_cli):
+    for name in ("10", "11", "12", "14"):
+        shown = run_cli("stats", case(name)).ok().stdout
+        assert "not closed" in shown or "what stands after them is broken" in shown
+    lost = run_cli("stats", case("08"), "--salvage").ok().stdout
+    assert "NOT WHOLE: 1 stretches (106 bytes, at least 1 events) could not be read" in lost
+
+
+@pytest.mark.parametrize("arguments", [("nothing.json",), (".",), ("/dev/null",)], ids=str)
+def test_what_cannot_be_read_is_one_sentence_and_status_2(run_cli, tmp_path, arguments):
+    done = run_cli("stats", *arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1 and arguments[0] in done.stderr
+
+
+def test_standard_input_and_gzip_read_like_the_file(run_cli, tmp_path):
+    path = case("64")
+    plain = run_cli("stats", path, "--format", "csv").ok().stdout
+    packed = tmp_path / "packed.json"  # whatever the suffix says
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert run_cli("stats", packed, "--format", "csv", "--by", "kernel").ok().stdout
+    piped = run_cli("stats", "-", "--format", "csv", input=path.read_bytes()).ok().stdout
+    assert piped.splitlines()[3:] == plain.splitlines()[3:]
+
+
+def test_several_files_are_a_list_in_json(run_cli):
+    done = run_cli("stats", OURS[0], OURS[1], "--format", "json", "--by", "device")
+    assert [pathlib.Path(report["file"]).name for report in done.json()] == [OURS[0].name, OURS[1].name]
+
+
+def test_tables_fit_100_columns(run_cli):
+    for path in OURS:
+        done = run_cli("stats", path).ok()
+        wide = [line for line in done.stdout.splitlines() if len(line) > 100 and not line.startswith("file ")]
+        assert wide == []
+
+
+def test_help_teaches_with_examples(run_cli):
+    for verb in ("stats", "check"):
+        shown = run_cli(verb, "--help").ok().stdout
+        assert shown.count(f"  flagprof {verb} ") >= 4 and "exit status" in shown
