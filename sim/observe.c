@@ -156,7 +156,7 @@ void call_enter(struct call *call) {
     call->view.thread = (uint32_t)gettid();
     call->view.pthread = (uint64_t)pthread_self();
     call_deliver(call, true);
-    call->view.start_ns = flagsim_now_ns();
+    call->view.start_ns = flagsim_now_ns(); // what the observers took is not the call's
 }
 
 int call_end(struct call *call, int result) {

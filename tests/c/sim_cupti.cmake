@@ -15,6 +15,9 @@ foreach(facade ${facades})
   target_include_directories(${test} SYSTEM PRIVATE ${system})
   target_compile_definitions(${test} PRIVATE CUPTI_RELEASE=${number} CUPTI_RELEASE_TEXT="${facade}"
     FACADE="$<TARGET_FILE:flagsim_cupti_${facade}>" OTHER_FACADE="$<TARGET_FILE:flagsim_cupti_${other}>")
+  get_target_property(release flagsim_cupti_${facade} FLAGSIM_RELEASE_TEXT)
+  target_compile_definitions(${test} PRIVATE
+    HARDWARE="${CMAKE_SOURCE_DIR}/tests/fixtures/buffers/cupti-h200/${release}-late.bin")
   target_link_libraries(${test} PRIVATE flagsim ${CMOCKA} Threads::Threads ${CMAKE_DL_LIBS})
   add_dependencies(${test} flagsim_cupti_${facade} flagsim_cupti_${other})
   set(other ${facade})

@@ -452,11 +452,17 @@ static void faulty_but_whole(void) {
 
 static void faults_that_lose_nothing_change_nothing(void **state) {
     (void)state;
-    static const char *const faults[] = { "tiny_buffers",     "tiny_buffers=600,late_buffers",
-                                          "out_of_order",     "tiny_buffers,late_correlation",
-                                          "clock_domain",     "flush_completion_thread,tiny_buffers",
-                                          "nested_own_id",    "hang_flush=50",
-                                          "other_subscriber", "tiny_buffers,out_of_order,late_correlation" };
+    static const char *const faults[] = { "tiny_buffers",
+                                          "tiny_buffers=600,late_buffers",
+                                          "out_of_order",
+                                          "tiny_buffers,late_correlation",
+                                          "clock_domain",
+                                          "flush_completion_thread,tiny_buffers",
+                                          "nested_own_id",
+                                          "nested_driver_call",
+                                          "hang_flush=50",
+                                          "other_subscriber",
+                                          "tiny_buffers,out_of_order,late_correlation" };
     for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
         run(faults[i], faulty_but_whole);
 }
