@@ -16,6 +16,7 @@ static const struct fp_verb verbs[] = {
     { "stats", fp_stats_main, "where does the time go?" },
     { "info", fp_info_main, "what would record here, and why each other would not" },
     { "fix", fp_fix_main, "write a valid, viewer-safe trace from a broken one" },
+    { "merge", fp_merge_main, "put the traces of many ranks into one, and compare their clocks" },
     { "view", fp_view_main, "open a trace in Perfetto's page" },
     { NULL, NULL, NULL },
 };
