@@ -613,6 +613,25 @@ static void external_ids_are_a_stack_of_each_thread_and_kind(void **state) {
     assert_int_equal(truth().failed_pops, 2);
 }
 
+static void *launch_without_id(void *arg) {
+    (void)arg;
+    launch("_Z7no_one_v", 0);
+    return NULL;
+}
+
+static void a_threads_id_is_not_seen_by_another_thread(void **state) {
+    (void)state;
+    pthread_t thread;
+    start();
+    push(5);
+    assert_int_equal(pthread_create(&thread, NULL, launch_without_id, NULL), 0);
+    pthread_join(thread, NULL);
+    pop();
+    stop();
+    assert_int_equal(count_of(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), 1);
+    assert_int_equal(count_of(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION), 0);
+}
+
 static void a_full_buffer_comes_back_on_a_thread_of_the_library(void **state) {
     (void)state;
     buffer_size = 4096;
@@ -1185,6 +1204,7 @@ int main(void) {
         cmocka_unit_test(nothing_is_observed_before_and_after_kinds_are_on),
         cmocka_unit_test(a_second_registration_silently_takes_the_next_buffers),
         cmocka_unit_test(external_ids_are_a_stack_of_each_thread_and_kind),
+        cmocka_unit_test(a_threads_id_is_not_seen_by_another_thread),
         cmocka_unit_test(a_full_buffer_comes_back_on_a_thread_of_the_library),
         cmocka_unit_test(a_refused_buffer_drops_and_counts_or_kills_as_the_release_does),
 #if CUPTI_RELEASE >= 1205
