@@ -24,6 +24,7 @@ void fp_flows_free(struct fp_flows *flows) {
     }
     free(flows->spaces);
     free(flows->seconds);
+    free(flows->extras);
     free(flows->lags);
 }
 
@@ -98,21 +99,39 @@ static int keep_second(struct fp_flows *flows, const struct fp_trace_event *even
     return 0;
 }
 
-static int wait_for_other(struct fp_halves *halves, const struct fp_trace_event *event, uint64_t id,
-                          uint8_t kind) {
-    struct fp_half *half = fp_halves_at(halves, id);
+static int keep_extra(struct fp_flows *flows, const struct fp_trace_event *event, uint64_t id, uint32_t space,
+                      bool start, uint8_t kind) {
+    if (flows->extra_count == MOST_SECONDS)
+        return 0;
+    if (flows->extra_count == flows->extra_room) {
+        uint32_t room = flows->extra_room ? flows->extra_room * 2 : 16;
+        struct fp_extra_half *grown = realloc(flows->extras, room * sizeof(*grown));
+        if (!grown)
+            return -ENOMEM;
+        flows->extras = grown;
+        flows->extra_room = room;
+    }
+    flows->extras[flows->extra_count++] = (struct fp_extra_half){ id,           event->number, event->byte,
+                                                                  event->ts_ns, event->lane,   space,
+                                                                  kind,         start };
+    return 0;
+}
+
+static int wait_for_other(struct fp_flows *flows, struct fp_flow_space *space, bool start,
+                          const struct fp_trace_event *event, uint64_t id, uint8_t kind) {
+    struct fp_half *half = fp_halves_at(start ? &space->starts : &space->ends, id);
     if (!half)
         return -ENOMEM;
     if (half->used) {
         half->more++;
-        return 0;
+        return keep_extra(flows, event, id, (uint32_t)(space - flows->spaces), start, kind);
     }
     half->ts_ns = event->ts_ns;
     half->event = event->number;
     half->byte = event->byte;
     half->lane = event->lane;
     half->kind = kind;
-    fp_halves_keep(halves, half);
+    fp_halves_keep(start ? &space->starts : &space->ends, half);
     return 0;
 }
 
@@ -131,7 +150,7 @@ static int add_start(struct fp_check *check, struct fp_flow_space *space, const 
         fp_halves_remove(&space->ends, end);
         return code;
     }
-    return wait_for_other(&space->starts, event, id, kind);
+    return wait_for_other(&check->flows, space, true, event, id, kind);
 }
 
 static int add_end(struct fp_check *check, struct fp_flow_space *space, const struct fp_trace_event *event,
@@ -151,7 +170,7 @@ static int add_end(struct fp_check *check, struct fp_flow_space *space, const st
         check->flows.pairs++;
         return 0;
     }
-    return wait_for_other(&space->ends, event, id, kind);
+    return wait_for_other(&check->flows, space, false, event, id, kind);
 }
 
 int fp_flows_add(struct fp_check *check, const struct fp_trace_event *event, struct fp_check_lane *lane) {
@@ -251,6 +270,33 @@ static enum fp_check_rule rule_of(const struct fp_flow_space *space, bool start,
                                                             : FP_RULE_FLOW_START_ON_CALL;
 }
 
+// A lone half as a finding. Work whose call is in the file has not lost its launch: only the start is not
+// written.
+static void find_lone(struct fp_check *check, const struct fp_flow_space *space, bool start, uint64_t id,
+                      uint64_t event, uint64_t byte, uint8_t kind) {
+    enum fp_check_rule rule = rule_of(space, start, kind);
+    if (rule == FP_RULE_FLOW_END_ON_WORK && fp_idset_has(&check->called, id))
+        rule = FP_RULE_FLOW_END_ALONE;
+    char text[64];
+    snprintf(text, sizeof(text), "id %llu", (unsigned long long)id);
+    fp_check_find(check, rule, event, byte, fp_text_of(text));
+}
+
+static void judge_extras(struct fp_check *check) {
+    struct fp_flows *flows = &check->flows;
+    for (uint32_t i = 0; i < flows->extra_count; i++) {
+        struct fp_extra_half *extra = &flows->extras[i];
+        struct fp_flow_space *space = &flows->spaces[extra->space];
+        // Its id may have met the other half since.
+        if (!fp_halves_find(extra->start ? &space->starts : &space->ends, extra->id))
+            continue;
+        if (extra->start && space->category != FP_CAT_AC2G && fp_idset_has(&space->ended, extra->id))
+            continue;
+        uint8_t kind = tells_nothing(extra->kind) ? kind_at(check, extra->lane, extra->ts_ns) : extra->kind;
+        find_lone(check, space, extra->start, extra->id, extra->event, extra->byte, kind);
+    }
+}
+
 static int judge_lone(struct fp_check *check, struct fp_flow_space *space, bool start) {
     struct fp_halves *halves = start ? &space->starts : &space->ends;
     struct fp_half **list = fp_check_in_order(halves);
@@ -263,11 +309,7 @@ static int judge_lone(struct fp_check *check, struct fp_flow_space *space, bool 
         // A start that met its end and was used again waits for nothing.
         if (start && space->category != FP_CAT_AC2G && fp_idset_has(&space->ended, half->id))
             continue;
-        enum fp_check_rule rule = rule_of(space, start, half->kind);
-        char text[64];
-        snprintf(text, sizeof(text), "id %llu", (unsigned long long)half->id);
-        fp_check_find(check, rule, half->event, half->byte, fp_text_of(text));
-        check->findings[rule].count += half->more;
+        find_lone(check, space, start, half->id, half->event, half->byte, half->kind);
     }
     free(list);
     return 0;
@@ -346,6 +388,7 @@ int fp_flows_judge(struct fp_check *check, const struct fp_reader *reader) {
         if (judge_lone(check, &flows->spaces[i], false) != 0)
             return -ENOMEM;
     }
+    judge_extras(check);
     if (flows->backwards)
         describe_lags(check);
     return 0;

@@ -54,6 +54,15 @@ struct fp_second_start {
     uint8_t kind;
 };
 
+// A further half of an id that already waits.
+struct fp_extra_half {
+    uint64_t id, event, byte;
+    int64_t ts_ns;
+    uint32_t lane, space;
+    uint8_t kind;
+    bool start;
+};
+
 // Flows of one category: ids mean something only within one.
 struct fp_flow_space {
     uint32_t cat_id;
@@ -72,6 +81,8 @@ struct fp_flows {
     uint32_t space_count;
     struct fp_second_start *seconds;
     uint32_t second_count, second_room;
+    struct fp_extra_half *extras;
+    uint32_t extra_count, extra_room;
     struct fp_lag *lags; // of pairs that run backwards, thinned out when there are many
     uint32_t lag_count, lag_room, lag_stride;
     uint64_t backwards, pairs;

@@ -633,7 +633,8 @@ static void unquote(struct fp_fix *fix, struct change *change, const struct fp_t
 static void drop_not_finite(struct change *change, const struct fp_trace_event *event) {
     for (uint32_t i = 0; i < event->arg_count && change->count < EDITS; i++)
         if (event->args[i].type == 'N')
-            change->edits[change->count++] = (struct fp_edit){ .kind = FP_EDIT_REMOVE, .field = &event->args[i] };
+            change->edits[change->count++] =
+                (struct fp_edit){ .kind = FP_EDIT_REMOVE, .field = &event->args[i] };
 }
 
 static uint64_t metadata_hash(const struct fp_trace_event *event) {

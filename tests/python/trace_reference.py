@@ -134,8 +134,9 @@ def flow_classes(trace):
     for event in events(trace):
         if event.get("ph") in ("s", "f") and "id" in event and ns(event.get("ts")) is not None:
             halves[(event.get("cat"), str(event["id"]))][event["ph"]].append(event)
+    called = {as_id(args_of(event).get("correlation")) for event in events(trace) if event.get("cat") in CALLS}
     found = collections.Counter()
-    for (category, _), half in halves.items():
+    for (category, number), half in halves.items():
         if category not in ARROWS:
             continue
         if half["s"] and half["f"]:
@@ -144,5 +145,8 @@ def flow_classes(trace):
         for phase in "sf":
             for event in half[phase]:
                 where = (str(event.get("pid")), str(event.get("tid")), ns(event["ts"]))
-                found[f"lone {phase} on {kinds.get(where, 'other')}"] += 1
+                kind = kinds.get(where, "other")
+                if phase == "f" and kind == "work" and as_id(number) in called:
+                    kind = "launched work"  # the launch is there, only its start is not written
+                found[f"lone {phase} on {kind}"] += 1
     return found
