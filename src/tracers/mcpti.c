@@ -12,13 +12,8 @@
 
 #include "tracers/mcpti_abi.h"
 #include "tracers/mcpti_layout.h"
+#include "tracers/twin_places.h"
 #include "tracers/twin_session.h"
-
-#define KERNEL struct fp_mcpti_kernel
-#define MEMCPY struct fp_mcpti_memcpy
-#define MEMSET struct fp_mcpti_memset
-#define API struct fp_mcpti_api
-#define EXTERNAL struct fp_mcpti_external_correlation
 
 // External ids come first, so that no call is without its owner.
 static const struct fp_twin_kind kinds[] = {
@@ -33,61 +28,9 @@ static const struct fp_twin_kind kinds[] = {
     { FP_MCPTI_KIND_DRIVER, FP_TWIN_API, FP_KIND_DRIVER, "DRIVER", FP_TWIN_WANTED, FP_TWIN_DRIVER },
 };
 
-#define WORK(record)                                                                                         \
-    [FP_TWIN_START] = FP_TWIN_PLACE(record, start), [FP_TWIN_END] = FP_TWIN_PLACE(record, end),              \
-    [FP_TWIN_DEVICE] = FP_TWIN_PLACE(record, deviceId),                                                      \
-    [FP_TWIN_CONTEXT] = FP_TWIN_PLACE(record, contextId),                                                    \
-    [FP_TWIN_STREAM] = FP_TWIN_PLACE(record, streamId),                                                      \
-    [FP_TWIN_CORRELATION] = FP_TWIN_PLACE(record, correlationId),                                            \
-    [FP_TWIN_GRAPH] = FP_TWIN_PLACE(record, graphId),                                                        \
-    [FP_TWIN_GRAPH_NODE] = FP_TWIN_PLACE(record, graphNodeId)
-
 const struct fp_twin_layout fp_mcpti_layout = {
-    .bytes = { [FP_TWIN_KERNEL] = sizeof(KERNEL),
-               [FP_TWIN_COPY] = sizeof(MEMCPY),
-               [FP_TWIN_SET] = sizeof(MEMSET),
-               [FP_TWIN_API] = sizeof(API),
-               [FP_TWIN_EXTERNAL] = sizeof(EXTERNAL) },
-    .sure_bytes = { [FP_TWIN_KERNEL] = offsetof(KERNEL, reserved0),
-                    [FP_TWIN_COPY] = offsetof(MEMCPY, runtimeCorrelationId),
-                    [FP_TWIN_SET] = offsetof(MEMSET, flags),
-                    [FP_TWIN_API] = offsetof(API, returnValue),
-                    [FP_TWIN_EXTERNAL] = offsetof(EXTERNAL, reserved) },
-    .place = {
-        [FP_TWIN_KERNEL] = { WORK(KERNEL),
-                             [FP_TWIN_GRID_X] = FP_TWIN_PLACE(KERNEL, gridX),
-                             [FP_TWIN_GRID_Y] = FP_TWIN_PLACE(KERNEL, gridY),
-                             [FP_TWIN_GRID_Z] = FP_TWIN_PLACE(KERNEL, gridZ),
-                             [FP_TWIN_BLOCK_X] = FP_TWIN_PLACE(KERNEL, blockX),
-                             [FP_TWIN_BLOCK_Y] = FP_TWIN_PLACE(KERNEL, blockY),
-                             [FP_TWIN_BLOCK_Z] = FP_TWIN_PLACE(KERNEL, blockZ),
-                             [FP_TWIN_REGISTERS] = FP_TWIN_PLACE(KERNEL, registersPerThread),
-                             [FP_TWIN_STATIC_SHARED] = FP_TWIN_PLACE(KERNEL, staticSharedMemory),
-                             [FP_TWIN_DYNAMIC_SHARED] = FP_TWIN_PLACE(KERNEL, dynamicSharedMemory),
-                             [FP_TWIN_NAME] = FP_TWIN_PLACE(KERNEL, name),
-                             [FP_TWIN_QUEUED] = FP_TWIN_PLACE(KERNEL, queued) },
-        [FP_TWIN_COPY] = { WORK(MEMCPY),
-                           [FP_TWIN_COPY_KIND] = FP_TWIN_PLACE(MEMCPY, copyKind),
-                           [FP_TWIN_FROM_KIND] = FP_TWIN_PLACE(MEMCPY, srcKind),
-                           [FP_TWIN_TO_KIND] = FP_TWIN_PLACE(MEMCPY, dstKind),
-                           [FP_TWIN_FLAGS] = FP_TWIN_PLACE(MEMCPY, flags),
-                           [FP_TWIN_BYTES] = FP_TWIN_PLACE(MEMCPY, bytes) },
-        [FP_TWIN_SET] = { WORK(MEMSET),
-                          [FP_TWIN_TO_KIND] = FP_TWIN_PLACE(MEMSET, memoryKind),
-                          [FP_TWIN_FLAGS] = FP_TWIN_PLACE(MEMSET, flags),
-                          [FP_TWIN_BYTES] = FP_TWIN_PLACE(MEMSET, bytes),
-                          [FP_TWIN_VALUE] = FP_TWIN_PLACE(MEMSET, value) },
-        [FP_TWIN_API] = { [FP_TWIN_START] = FP_TWIN_PLACE(API, start),
-                          [FP_TWIN_END] = FP_TWIN_PLACE(API, end),
-                          [FP_TWIN_CORRELATION] = FP_TWIN_PLACE(API, correlationId),
-                          [FP_TWIN_CBID] = FP_TWIN_PLACE(API, cbid),
-                          [FP_TWIN_PROCESS] = FP_TWIN_PLACE(API, processId),
-                          [FP_TWIN_THREAD] = FP_TWIN_PLACE(API, threadId),
-                          [FP_TWIN_RESULT] = FP_TWIN_PLACE(API, returnValue) },
-        [FP_TWIN_EXTERNAL] = { [FP_TWIN_CORRELATION] = FP_TWIN_PLACE(EXTERNAL, correlationId),
-                               [FP_TWIN_EXTERNAL_KIND] = FP_TWIN_PLACE(EXTERNAL, externalKind),
-                               [FP_TWIN_EXTERNAL_ID] = FP_TWIN_PLACE(EXTERNAL, externalId) },
-    },
+    FP_TWIN_PLACES(struct fp_mcpti_kernel, struct fp_mcpti_memcpy, struct fp_mcpti_memset,
+                   struct fp_mcpti_api, struct fp_mcpti_external_correlation),
     .kinds = kinds,
     .kind_count = sizeof(kinds) / sizeof(kinds[0]),
     .external_kinds = { [FP_ID_OPERATOR] = FP_MCPTI_EXTERNAL_CUSTOM0,

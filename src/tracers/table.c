@@ -7,6 +7,7 @@
 
 #include "tracers/cupti.h"
 #include "tracers/mcpti.h"
+#include "tracers/mupti.h"
 
 const struct fp_accelerator_row fp_accelerator_rows[] = {
 #if !defined(FP_ONLY) || defined(FP_ONLY_CUDA)
@@ -14,6 +15,9 @@ const struct fp_accelerator_row fp_accelerator_rows[] = {
 #endif
 #if !defined(FP_ONLY) || defined(FP_ONLY_METAX)
     { "metax", &fp_mcpti_ops, "mcptiActivityGetApiName" },
+#endif
+#if !defined(FP_ONLY) || defined(FP_ONLY_MUSA)
+    { "musa", &fp_mupti_ops, "muptiActivityEnable" },
 #endif
     { NULL, NULL, NULL },
 };

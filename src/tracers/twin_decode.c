@@ -97,17 +97,35 @@ static fp_name_id set_name(const struct reading *reading) {
     return (fp_name_id){ *name };
 }
 
+// As torch on CUDA shows it: without _v3020, _v2, _ptsz and _ptds behind.
+static const char *shown_name(const char *name, char *label, size_t capacity) {
+    static const char *const streams[] = { "_ptsz", "_ptds" };
+    snprintf(label, capacity, "%s", name);
+    size_t length = strlen(label);
+    for (size_t at = 0; at < sizeof(streams) / sizeof(streams[0]); at++)
+        if (length > 5 && strcmp(label + length - 5, streams[at]) == 0)
+            label[length -= 5] = '\0';
+    char *version = strrchr(label, '_');
+    if (version && version > label && version[1] == 'v' && version[2] != '\0' &&
+        strspn(version + 2, "0123456789") == strlen(version + 2))
+        *version = '\0';
+    return label;
+}
+
 // NO_NAME: the library must be asked, and may not be yet.
 static struct call_row look_up_call(const struct fp_twin_decoder *decoder, const struct fp_sink *sink,
                                     uint32_t domain, uint32_t cbid) {
     const struct fp_twin_decoder_options *options = &decoder->options;
-    char label[48];
+    char label[128];
     unsigned sorts = options->launches && options->launches(domain, cbid) ? FP_CALL_LAUNCH : 0;
     const char *name = options->known_name ? options->known_name(domain, cbid) : NULL;
+    bool is_known = name != NULL;
     if (!name && options->library_name && options->names_at_end && !decoder->ending)
         return (struct call_row){ NO_NAME, 0 };
     if (!name && options->library_name)
         name = options->library_name(options->owner, domain, cbid);
+    if (name && !is_known)
+        name = shown_name(name, label, sizeof(label));
     sorts |= fp_call_sorts(options->prefixes[domain], name);
     if (!name) {
         snprintf(label, sizeof(label), "%s%u", options->unknown[domain], cbid);

@@ -292,7 +292,9 @@ enum fp_twin_verdict fp_twin_evidence_judge(const struct fp_twin_evidence *evide
                      tally->untimely, tally->untimely + tally->timely, shape_words[shape]);
             return FP_TWIN_DIFFERS;
         }
-        if (tally->id_count && known * 2 < tally->id_count) {
+        // Calls may have been dropped or lie behind a broken record; where the id lies elsewhere none is
+        // known.
+        if (known * 8 < tally->id_count) {
             undecided = true;
             if (final && evidence->call_count) {
                 snprintf(why, capacity, "%u of %u %s records carry no id of a call", tally->id_count - known,

@@ -9,9 +9,11 @@
 #include "base/log.h"
 #include "tracers/clock.h"
 #include "tracers/twin_decode.h"
+#include "tracers/twin_window.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -26,6 +28,7 @@ enum { BUFFER_BYTES = 2 << 20, BUFFERS = 64, SPARE_BYTES = 64 << 10, SPARES = 16
 enum { SAME_CLOCK_NS = 1000000000 };
 // How many buffers wait for the layout's verdict, at most.
 enum { HELD_MAX = 32, KINDS_MAX = 16, NOTES = 8, NOTE_BYTES = 400 };
+#define NO_FUNCTION INT_MIN // where a vendor's result would stand
 #define SECOND_NS INT64_C(1000000000)
 #define UNDER_WAY_NS (10 * SECOND_NS)
 
@@ -46,6 +49,8 @@ struct fp_tracer {
     struct fp_twin_surroundings around;
     struct fp_buffer held[HELD_MAX];
     size_t held_count;
+    struct fp_twin_window *window; // where the library may lack ids; else NULL
+    atomic_bool logs_ids;          // until the library has shown that it gives them back
     char notes[NOTES][NOTE_BYTES]; // found outside of drain, told by the next one
     size_t note_count;
 };
@@ -157,6 +162,9 @@ int fp_twin_open(const struct fp_twin_profile *profile, const struct fp_tracer_o
         free(tracer);
         return status;
     }
+    if (profile->manners & FP_TWIN_MAY_LACK_IDS)
+        tracer->window = fp_twin_window_new(); // without memory for it operators are known by records alone
+    atomic_store(&tracer->logs_ids, tracer->window != NULL);
     if (!atomic_exchange(&profile->shared->watched, true))
         pthread_atfork(NULL, NULL, profile->in_child);
     list_kinds(tracer);
@@ -341,6 +349,10 @@ static void discard_leftovers(struct fp_tracer *tracer) {
                vendors_count);
 }
 
+static void keep_call(void *owner, uint32_t thread, uint64_t start, fp_vendor_id id) {
+    fp_twin_window_call(owner, thread, start, id);
+}
+
 static int make_decoder(struct fp_tracer *tracer, bool all_calls, struct fp_error *err) {
     const struct fp_twin_profile *profile = tracer->profile;
     struct fp_twin_decoder_options options = {
@@ -357,6 +369,10 @@ static int make_decoder(struct fp_tracer *tracer, bool all_calls, struct fp_erro
     memcpy(options.prefixes, profile->prefixes, sizeof(options.prefixes));
     memcpy(options.unknown, profile->unknown, sizeof(options.unknown));
     tracer->decoder = fp_twin_decoder_new(&options);
+    if (tracer->decoder && atomic_load(&tracer->logs_ids)) {
+        fp_twin_window_clear(tracer->window);
+        fp_twin_decoder_watch(tracer->decoder, keep_call, tracer->window);
+    }
     if (!tracer->decoder)
         fp_error_set(err, "no memory to decode the records of %s", profile->title);
     return tracer->decoder ? 0 : -ENOMEM;
@@ -559,11 +575,29 @@ static void take_buffer(struct fp_tracer *tracer, const struct fp_sink *sink,
     reach_verdict(tracer, sink, tracer->held_count == HELD_MAX);
 }
 
+// A library that has given ids back once gives them always; one that was given ids and gave none back, never.
+static void find_operators(struct fp_tracer *tracer, const struct fp_sink *sink) {
+    uint64_t missed = 0;
+    if (!atomic_load(&tracer->logs_ids) || !fp_twin_window_was_used(tracer->window))
+        return;
+    if (fp_twin_decoder_seen(tracer->decoder).external_ids > 0) {
+        atomic_store(&tracer->logs_ids, false);
+        return;
+    }
+    if (fp_twin_window_resolve(tracer->window, sink, &missed) == 0)
+        return;
+    note(tracer,
+         "%s gave no external ids back: operators were found by the thread and the time of the calls%s",
+         tracer->profile->title, missed ? ", as far as the log of them had room" : "");
+}
+
 static void end_drain(struct fp_tracer *tracer, const struct fp_sink *sink) {
     if (tracer->held_count)
         reach_verdict(tracer, sink, true);
-    if (tracer->verdict != FP_TWIN_DIFFERS)
+    if (tracer->verdict != FP_TWIN_DIFFERS) {
         fp_twin_decode_end(tracer->decoder, sink);
+        find_operators(tracer, sink);
+    }
     for (size_t at = 0; at < tracer->note_count; at++)
         sink->note(sink->owner, tracer->notes[at]);
     end_session(tracer);
@@ -589,25 +623,46 @@ int fp_twin_drain(struct fp_tracer *tracer, const struct fp_sink *sink) {
 
 // ---- Push, pop and the rest
 
+static bool is_logging(struct fp_tracer *tracer, uint64_t *now) {
+    return atomic_load_explicit(&tracer->logs_ids, memory_order_relaxed) &&
+           tracer->library.call.get_timestamp(now) == 0;
+}
+
+// What a call for ids came to. One that the library does not have is no failure where the log stands in for
+// it.
+static int id_result(const struct fp_tracer *tracer, bool logged, int result) {
+    if (result == 0 || (logged && (result == NO_FUNCTION || result == tracer->profile->absent_result)))
+        return 0;
+    return result == NO_FUNCTION ? -ENOSYS : -EIO;
+}
+
 int fp_twin_push(struct fp_tracer *tracer, enum fp_id_kind kind, uint64_t framework_id) {
+    const struct fp_twin_functions *call = &tracer->library.call;
+    uint64_t now = 0;
     if (in_child(tracer))
         return 0;
-    if (!tracer->library.call.push)
-        return -ENOSYS;
-    return tracer->library.call.push(tracer->library.layout.external_kinds[kind], framework_id) == 0 ? 0
-                                                                                                     : -EIO;
+    bool logs = is_logging(tracer, &now);
+    int result =
+        call->push ? call->push(tracer->library.layout.external_kinds[kind], framework_id) : NO_FUNCTION;
+    result = id_result(tracer, logs, result);
+    if (logs && result == 0)
+        fp_twin_window_push(tracer->window, now, kind, framework_id);
+    return result;
 }
 
 int fp_twin_pop(struct fp_tracer *tracer, enum fp_id_kind kind, uint64_t *last) {
-    uint64_t popped = 0; // always a real address: these libraries write through it
+    const struct fp_twin_functions *call = &tracer->library.call;
+    uint64_t popped = 0, now = 0; // always a real address: these libraries write through it
     if (in_child(tracer))
         return 0;
-    if (!tracer->library.call.pop)
-        return -ENOSYS;
-    int result = tracer->library.call.pop(tracer->library.layout.external_kinds[kind], &popped);
+    bool logs = is_logging(tracer, &now);
+    int result = call->pop ? call->pop(tracer->library.layout.external_kinds[kind], &popped) : NO_FUNCTION;
+    result = id_result(tracer, logs, result);
+    if (logs && result == 0)
+        fp_twin_window_pop(tracer->window, now, kind);
     if (last)
         *last = popped;
-    return result == 0 ? 0 : -EIO;
+    return result;
 }
 
 int fp_twin_synchronize(struct fp_tracer *tracer, struct fp_error *err) {
@@ -630,5 +685,6 @@ void fp_twin_close(struct fp_tracer *tracer) {
         end_session(tracer);
     // The library keeps our callbacks, so what they use stays; the layout alone was this tracer's.
     atomic_store(&tracer->profile->shared->layout, NULL);
+    fp_twin_window_free(tracer->window);
     free(tracer);
 }

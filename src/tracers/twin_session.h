@@ -47,6 +47,7 @@ struct fp_twin_profile {
     unsigned manners; // of enum fp_twin_manner
     uint32_t flush_flag;
     int busy_result;           // another profiler is there
+    int absent_result;         // a function that this release does not have; 0: no such result
     uint32_t version_expected; // 0: any
     fp_twin_requested_fn requested;
     fp_twin_completed_fn completed;

@@ -18,7 +18,10 @@ import fetch_cupti  # noqa: E402
 TWIN = "11.8.87"
 HEADERS = ("result", "activity", "callbacks", "events", "metrics", "driver_cbid", "runtime_cbid", "nvtx_cbid", "common")
 # vendor: how its names begin, and the headers that its .def asks for.
-VENDORS = {"metax": ("MCpti", "MCPTI", "mcpti", ("mcpti.h",))}
+VENDORS = {
+    "metax": ("MCpti", "MCPTI", "mcpti", ("mcpti.h",)),
+    "musa": ("MUpti", "MUPTI", "mupti", ("mupti_result.h", "mupti_activity.h", "mupti_callbacks.h")),
+}
 
 
 def rename(text, vendor):

@@ -17,6 +17,7 @@ from . import _build, _places
 _FACADES = {  # the vendor's facade: its folder below the simulator's, its variable, its default release
     "cuda": ("cupti-{}", "FLAGOS_SIM_CUPTI", "13.0"),
     "metax": ("mcpti{}", "FLAGOS_SIM_MCPTI", ""),  # "-bridge": CUPTI's spellings alone
+    "musa": ("mupti{}", "FLAGOS_SIM_MUPTI", ""),  # "-limited": few exports
 }
 
 
