@@ -197,12 +197,28 @@ static int wait_for(const struct fp_cuda_driver *driver, int device) {
     return result;
 }
 
-int fp_cuda_driver_synchronize(const struct fp_cuda_driver *driver, struct fp_error *err) {
-    if (!driver->primary_state || !driver->primary_retain || !driver->primary_release ||
-        !driver->context_push || !driver->context_pop || !driver->context_wait) {
+// By the runtime's functions in the same library: the simulated one has no primary contexts.
+static int wait_by_runtime(const struct fp_cuda_driver *driver, struct fp_error *err) {
+    int (*get_device)(int *device), (*set_device)(int device), (*wait)(void);
+    int before = 0, worst = 0;
+    bind(driver->handle, &get_device, "cudaGetDevice");
+    bind(driver->handle, &set_device, "cudaSetDevice");
+    bind(driver->handle, &wait, "cudaDeviceSynchronize");
+    if (!get_device || !set_device || !wait || get_device(&before) != 0) {
         fp_error_set(err, "the CUDA driver lacks a function that waiting for its devices takes");
         return -ENOTSUP;
     }
+    for (int ordinal = 0; ordinal < driver->device_count; ordinal++)
+        if (set_device(ordinal) != 0 || wait() != 0)
+            worst = -EIO;
+    set_device(before);
+    return worst;
+}
+
+int fp_cuda_driver_synchronize(const struct fp_cuda_driver *driver, struct fp_error *err) {
+    if (!driver->primary_state || !driver->primary_retain || !driver->primary_release ||
+        !driver->context_push || !driver->context_pop || !driver->context_wait)
+        return wait_by_runtime(driver, err);
     int worst = 0;
     for (int ordinal = 0; ordinal < driver->device_count; ordinal++) {
         int device;

@@ -14,8 +14,7 @@
 #include "base/log.h"
 #include "tracers/buffers.h"
 #include "tracers/clock.h"
-#include "tracers/cupti_calls.h"
-#include "tracers/cupti_names.h"
+#include "tracers/cupti_arm.h"
 #include "tracers/cupti_open.h"
 
 #include <errno.h>
@@ -38,41 +37,18 @@ enum { SAME_CLOCK_NS = 1000000 };
 
 enum { MAX_DEVICES = 128, FIRST_MAJOR_THAT_BEARS_REFUSAL = 13 };
 
-struct kind {
-    uint32_t number;
-    const char *name;
-    bool needed; // a recording without it is no recording
-};
-
-// External ids come first, so that no call is without its owner.
-static const struct kind armed_kinds[] = {
-    { FP_CUPTI_KIND_EXTERNAL_CORRELATION, "EXTERNAL_CORRELATION", true },
-    { FP_CUPTI_KIND_OVERHEAD, "OVERHEAD", false },
-    { FP_CUPTI_KIND_MEMCPY, "MEMCPY", true },
-    { FP_CUPTI_KIND_MEMCPY_PEER, "MEMCPY2", false },
-    { FP_CUPTI_KIND_MEMSET, "MEMSET", true },
-    { FP_CUPTI_KIND_CONCURRENT_KERNEL, "CONCURRENT_KERNEL", true },
-    { FP_CUPTI_KIND_RUNTIME, "RUNTIME", true },
-};
-
-enum { ARMED_KINDS = sizeof(armed_kinds) / sizeof(armed_kinds[0]) };
-
-static const char *const offered_kinds[] = {
-    "CONCURRENT_KERNEL",    "MEMCPY", "MEMCPY2", "MEMSET", "RUNTIME", "DRIVER", "OVERHEAD",
-    "EXTERNAL_CORRELATION", NULL
-};
-
 struct fp_tracer {
     struct fp_cupti_library library;
     struct fp_cuda_limits limits[MAX_DEVICES];
     char version[96];
     bool prepared;
-    // One session, from start to the drain after stop.
-    bool running, stopped;
-    bool taken_over; // its buffers, by another library
-    bool armed[ARMED_KINDS], driver_kind, driver_calls;
-    uint32_t thread_id_type_before;
-    bool thread_id_type_set;
+    // One session, from start to the drain after stop. Another thread drains while this one stops: what stop
+    // finds out is read by the drain that began after `stopped` was set, and by no other.
+    bool running;
+    atomic_bool stopped;
+    bool taken_over;       // its buffers, by another library
+    uint32_t left_outside; // buffers with records that did not come back
+    struct fp_cupti_arms arms;
     struct fp_buffers_counts counts_at_start;
     struct fp_clock clock;
     struct fp_cupti_decoder *decoder;
@@ -107,9 +83,8 @@ static void note(struct fp_tracer *tracer, const char *format, ...) {
     va_end(arguments);
 }
 
-static uint32_t say(const struct fp_tracer *tracer, const char *what, uint32_t result) {
-    fp_log("cupti", "%s: %s", what, result == 0 ? "ok" : fp_cupti_result_text(&tracer->library, result));
-    return result;
+static void note_sentence(void *owner, const char *sentence) {
+    note(owner, "%s", sentence);
 }
 
 // ---- CUPTI's callbacks
@@ -202,6 +177,7 @@ static int cupti_open(const struct fp_tracer_options *options, struct fp_tracer 
         return status;
     }
     pthread_once(&once, watch_forks);
+    fp_cupti_arms_init(&tracer->arms, &tracer->library);
     const struct fp_cupti_library *library = &tracer->library;
     int count = library->driver.device_count < MAX_DEVICES ? library->driver.device_count : MAX_DEVICES;
     for (int device = 0; device < count; device++)
@@ -218,7 +194,7 @@ static int cupti_describe(struct fp_tracer *tracer, struct fp_tracer_description
         .library_path = library->path,
         .version = tracer->version,
         .simulated = library->simulated ? "FlagProf's simulated accelerator" : NULL,
-        .kinds = offered_kinds,
+        .kinds = fp_cupti_offered_kinds,
         .runtime_kind = "cuda_runtime",
         .driver_version = (uint64_t)library->driver.version,
         .runtime_version = (uint64_t)fp_cuda_runtime_version(library->simulated ? library->handle : NULL),
@@ -244,100 +220,13 @@ static int register_callbacks(struct fp_tracer *tracer, struct fp_error *err) {
     if (result != 0)
         return result;
     atomic_store(&shared.layout, &tracer->library.layout);
-    uint32_t status = say(tracer, "registering the buffer callbacks",
-                          tracer->library.call.register_callbacks(on_requested, on_completed));
+    uint32_t status = fp_cupti_say(&tracer->library, "registering the buffer callbacks",
+                                   tracer->library.call.register_callbacks(on_requested, on_completed));
     if (status == FP_CUPTI_SUCCESS)
         return 0;
     fp_error_set(err, "CUPTI does not take our buffer callbacks: %s (%u)",
                  fp_cupti_result_text(&tracer->library, status), status);
     return status == FP_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS ? -EBUSY : -EIO;
-}
-
-// Calls of the driver: those that can be launches, and those that say where a graph is captured. Each by its
-// own switch where the release has it (12.5 on); else all of them, and the decoder sorts.
-static void arm_driver_calls(struct fp_tracer *tracer, bool all, bool on) {
-    const struct fp_cupti_functions *call = &tracer->library.call;
-    const unsigned wanted = FP_CALL_LAUNCH | FP_CALL_CAPTURE_BEGIN | FP_CALL_CAPTURE_END;
-    if (!on && tracer->driver_kind)
-        say(tracer, "disabling DRIVER", call->disable(FP_CUPTI_KIND_DRIVER));
-    size_t switched = 0;
-    bool each = call->enable_driver_call && (on ? !all : tracer->driver_calls);
-    for (uint32_t cbid = 1; each && cbid < FP_CUPTI_CBID_LIMIT; cbid++)
-        if (fp_cupti_call_sorts(FP_CUPTI_DOMAIN_DRIVER,
-                                fp_cupti_api_name_known(FP_CUPTI_DOMAIN_DRIVER, cbid)) &
-            wanted)
-            switched += call->enable_driver_call(cbid, on) == FP_CUPTI_SUCCESS;
-    tracer->driver_calls = on && switched > 0;
-    tracer->driver_kind = false;
-    if (on && switched == 0)
-        tracer->driver_kind =
-            say(tracer, "enabling DRIVER", call->enable(FP_CUPTI_KIND_DRIVER)) == FP_CUPTI_SUCCESS;
-    if (switched)
-        fp_log("cupti", "%zu driver calls switched %s", switched, on ? "on" : "off");
-}
-
-// What torch does not show costs least where it is never recorded: stop then takes 0.6 of torch's own time
-// [MEASURED].
-static void quiet_runtime_calls(struct fp_tracer *tracer) {
-    const struct fp_cupti_functions *call = &tracer->library.call;
-    size_t switched = 0;
-    for (uint32_t cbid = 1; call->enable_runtime_call && cbid < FP_CUPTI_CBID_LIMIT; cbid++)
-        if (fp_cupti_call_sorts(FP_CUPTI_DOMAIN_RUNTIME,
-                                fp_cupti_api_name_known(FP_CUPTI_DOMAIN_RUNTIME, cbid)) &
-            FP_CALL_QUIET)
-            switched += call->enable_runtime_call(cbid, 0) == FP_CUPTI_SUCCESS;
-    fp_log("cupti", "%zu runtime calls left out at the source", switched);
-}
-
-static void disarm(struct fp_tracer *tracer) {
-    const struct fp_cupti_functions *call = &tracer->library.call;
-    arm_driver_calls(tracer, false, false);
-    for (size_t i = ARMED_KINDS; i-- > 0;) {
-        char what[64];
-        snprintf(what, sizeof(what), "disabling %s", armed_kinds[i].name);
-        if (tracer->armed[i])
-            say(tracer, what, call->disable(armed_kinds[i].number));
-        tracer->armed[i] = false;
-    }
-    if (tracer->thread_id_type_set)
-        call->set_thread_id_type(tracer->thread_id_type_before);
-    tracer->thread_id_type_set = false;
-}
-
-static int arm(struct fp_tracer *tracer, bool all_calls, struct fp_error *err) {
-    const struct fp_cupti_functions *call = &tracer->library.call;
-    for (size_t i = 0; i < ARMED_KINDS; i++) {
-        char what[64];
-        snprintf(what, sizeof(what), "enabling %s", armed_kinds[i].name);
-        uint32_t status = say(tracer, what, call->enable(armed_kinds[i].number));
-        tracer->armed[i] = status == FP_CUPTI_SUCCESS;
-        if (tracer->armed[i])
-            continue;
-        if (armed_kinds[i].needed) {
-            fp_error_set(err, "CUPTI does not record %s: %s (%u)", armed_kinds[i].name,
-                         fp_cupti_result_text(&tracer->library, status), status);
-            return status == FP_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS ? -EBUSY : -EIO;
-        }
-        note(tracer, "CUPTI does not record %s here (%s)", armed_kinds[i].name,
-             fp_cupti_result_text(&tracer->library, status));
-    }
-    if (!all_calls)
-        quiet_runtime_calls(tracer);
-    arm_driver_calls(tracer, all_calls, true);
-    return 0;
-}
-
-// Host calls are to carry the operating system's thread id, as the rest of a trace does.
-static void set_thread_ids(struct fp_tracer *tracer) {
-    const struct fp_cupti_functions *call = &tracer->library.call;
-    tracer->thread_id_type_before = FP_CUPTI_THREAD_ID_DEFAULT;
-    if (call->get_thread_id_type)
-        call->get_thread_id_type(&tracer->thread_id_type_before);
-    tracer->thread_id_type_set = call->set_thread_id_type &&
-                                 say(tracer, "system thread ids",
-                                     call->set_thread_id_type(FP_CUPTI_THREAD_ID_SYSTEM)) == FP_CUPTI_SUCCESS;
-    if (!tracer->thread_id_type_set)
-        note(tracer, "this CUPTI cannot tell system thread ids: host calls stand on rows of their own");
 }
 
 static int read_clock(void *owner, uint64_t *vendor_ns) {
@@ -390,7 +279,8 @@ static const char *call_name(void *owner, uint32_t domain, uint32_t cbid) {
 static void end_session(struct fp_tracer *tracer) {
     fp_cupti_decoder_free(tracer->decoder);
     tracer->decoder = NULL;
-    tracer->running = tracer->stopped = false;
+    tracer->running = false;
+    atomic_store(&tracer->stopped, false);
     tracer->notes.count = 0;
     fp_buffers_trim(atomic_load(&shared.buffers), BUFFERS_KEPT);
 }
@@ -412,7 +302,6 @@ static int cupti_start(struct fp_tracer *tracer, const struct fp_session_options
         return result;
     discard_leftovers(tracer);
     tracer->notes.count = 0;
-    set_thread_ids(tracer);
     begin_clock(tracer);
     struct fp_cupti_decoder_options decoding = {
         .layout = &tracer->library.layout,
@@ -429,10 +318,10 @@ static int cupti_start(struct fp_tracer *tracer, const struct fp_session_options
     tracer->decoder = fp_cupti_decoder_new(&decoding);
     if (!tracer->decoder) {
         fp_error_set(err, "no memory to decode CUPTI's records");
-        disarm(tracer);
         return -ENOMEM;
     }
     tracer->taken_over = false;
+    tracer->left_outside = 0;
     atomic_store(&shared.pushed, false);
     atomic_store(&shared.came_full, 0);
     atomic_store(&shared.came_by_flush, 0);
@@ -440,9 +329,8 @@ static int cupti_start(struct fp_tracer *tracer, const struct fp_session_options
     atomic_store(&shared.wake, options->wake);
     fp_buffers_count(atomic_load(&shared.buffers), &tracer->counts_at_start);
     tracer->running = true;
-    result = arm(tracer, options->all_calls, err);
+    result = fp_cupti_arm(&tracer->arms, options->all_calls, note_sentence, tracer, err);
     if (result != 0) {
-        disarm(tracer);
         forget_wake();
         end_session(tracer);
     }
@@ -496,7 +384,8 @@ static void judge_silence(struct fp_tracer *tracer) {
 
 static uint32_t flush(struct fp_tracer *tracer, const char *what) {
     atomic_store(&shared.flushing, true);
-    uint32_t result = say(tracer, what, tracer->library.call.flush_all(FP_CUPTI_FLUSH_FORCED));
+    uint32_t result =
+        fp_cupti_say(&tracer->library, what, tracer->library.call.flush_all(FP_CUPTI_FLUSH_FORCED));
     atomic_store(&shared.flushing, false);
     return result;
 }
@@ -506,7 +395,7 @@ static uint32_t flush(struct fp_tracer *tracer, const char *what) {
 // is not success.
 static uint32_t end_recording(struct fp_tracer *tracer) {
     uint32_t first = flush(tracer, "flush");
-    disarm(tracer);
+    fp_cupti_disarm(&tracer->arms);
     uint32_t last = flush(tracer, "last flush");
     return first ? first : last;
 }
@@ -524,20 +413,24 @@ static void log_buffers(const struct fp_tracer *tracer) {
 }
 
 static int cupti_stop(struct fp_tracer *tracer, uint64_t timeout_ns, struct fp_error *err) {
-    if (!tracer->running || tracer->stopped) {
+    if (!tracer->running || atomic_load(&tracer->stopped)) {
         fp_error_set(err, "no CUPTI session runs");
         return -EINVAL;
     }
-    tracer->stopped = true;
-    if (atomic_load(&shared.in_child))
+    if (atomic_load(&shared.in_child)) {
+        atomic_store(&tracer->stopped, true);
         return -ECHILD;
+    }
     uint32_t status = end_recording(tracer);
     uint32_t left = wait_for_buffers(timeout_ns);
     forget_wake();
     judge_silence(tracer);
     log_buffers(tracer);
-    if (left) {
+    tracer->left_outside = left;
+    if (left)
         note(tracer, "%u buffers with records did not come back from CUPTI", left);
+    atomic_store(&tracer->stopped, true);
+    if (left) {
         fp_error_set(err, "CUPTI still holds %u buffers with records", left);
         return -ETIMEDOUT;
     }
@@ -561,14 +454,24 @@ static void drain_dropped(struct fp_tracer *tracer, const struct fp_sink *sink) 
     if (tracer->library.call.get_dropped &&
         tracer->library.call.get_dropped(NULL, 0, &dropped) == FP_CUPTI_SUCCESS && dropped)
         sink->lose(sink->owner, FP_KIND_COUNT, FP_LOSS_DROPPED, dropped); // of what kind CUPTI does not tell
-    if (tracer->taken_over)
-        sink->lose(sink->owner, FP_KIND_COUNT, FP_LOSS_UNCOUNTED, 1);
-    tracer->taken_over = false;
     if (sum || dropped)
         fp_log("cupti", "dropped: %" PRIu64 " records with spares, %zu by CUPTI's count", sum, dropped);
 }
 
+// What only the drain after stop may say.
+static void drain_end(struct fp_tracer *tracer, const struct fp_sink *sink) {
+    uint32_t places = tracer->left_outside + tracer->taken_over;
+    fp_cupti_decode_end(tracer->decoder, sink);
+    if (places)
+        sink->lose(sink->owner, FP_KIND_COUNT, FP_LOSS_UNCOUNTED, places);
+    for (size_t i = 0; i < tracer->notes.count; i++)
+        sink->note(sink->owner, tracer->notes.text[i]);
+    end_session(tracer);
+}
+
 static int cupti_drain(struct fp_tracer *tracer, const struct fp_sink *sink) {
+    // Asked before the buffers are taken: whatever comes back before a stop ends is among them then.
+    bool last = atomic_load(&tracer->stopped);
     if (!tracer->decoder)
         return 0;
     if (atomic_load(&shared.in_child))
@@ -582,14 +485,9 @@ static int cupti_drain(struct fp_tracer *tracer, const struct fp_sink *sink) {
         fp_buffers_recycle(buffers, &buffer);
     }
     drain_dropped(tracer, sink);
-    if (tracer->stopped)
-        fp_cupti_decode_end(tracer->decoder, sink);
-    for (size_t i = 0; i < tracer->notes.count; i++)
-        sink->note(sink->owner, tracer->notes.text[i]);
-    tracer->notes.count = 0;
-    fp_log("cupti", "drained %zu buffers%s", count, tracer->stopped ? " after stop" : "");
-    if (tracer->stopped)
-        end_session(tracer);
+    fp_log("cupti", "drained %zu buffers%s", count, last ? " after stop" : "");
+    if (last)
+        drain_end(tracer, sink);
     return 0;
 }
 
@@ -641,7 +539,7 @@ static int cupti_prepare(struct fp_tracer *tracer, struct fp_error *err) {
 static void cupti_close(struct fp_tracer *tracer) {
     if (!tracer)
         return;
-    if (tracer->running && !tracer->stopped)
+    if (tracer->running && !atomic_load(&tracer->stopped))
         cupti_stop(tracer, 0, NULL);
     fp_cupti_decoder_free(tracer->decoder);
     // CUPTI keeps our callbacks, so what they use stays; the layout alone was this tracer's.

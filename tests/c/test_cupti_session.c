@@ -25,6 +25,7 @@
 #include "collect_sink.h"
 #include "flagprof/flagprof.h"
 #include "flagsim.h"
+#include "tracers/accelerator.h"
 #include "tracers/cupti.h"
 
 static const struct {
@@ -695,6 +696,45 @@ static void a_program_may_exit_while_recording(void **state) {
     run("tiny_buffers", exits_while_recording);
 }
 
+// ---- With the recording and its thread
+
+static void through_recordings(void) {
+    struct fp_accelerator *accelerator = NULL;
+    struct fp_error err = { "" };
+    setenv("FLAGOS_TRACER_LIBRARY", library, 1);
+    CHECK(fp_accelerator_choose(&accelerator, &err) == 0, "%s", err.text);
+    tracer = accelerator->tracer;
+    for (int session = 0; session < 20; session++) {
+        struct fp_recording *recording = NULL;
+        struct fp_ledger ledger;
+        flagsim_truth_reset();
+        CHECK(fp_recording_start(accelerator, NULL, &recording, &err) == 0, "%s", err.text);
+        for (int i = 0; i < 100; i++) {
+            fp_push(FP_ID_OPERATOR, (uint64_t)i);
+            launch(i % LAUNCHES);
+            fp_pop(FP_ID_OPERATOR);
+        }
+        CHECK_EQUAL(fp_accelerator_synchronize(accelerator, NULL), 0);
+        CHECK(fp_recording_stop(recording, 0, &err) == 0, "%s", err.text);
+        CHECK(fp_recording_finish(recording, INT64_MIN, INT64_MAX, &err) == 0, "%s", err.text);
+        read_truth();
+        fp_recording_ledger(recording, &ledger);
+        CHECK_EQUAL(truth.kernels, 100);
+        CHECK_EQUAL(ledger.rows[FP_KIND_KERNEL].kept, 100);
+        CHECK_EQUAL(ledger.launches_seen, 100);
+        CHECK(ledger.complete, "session %d is said to be incomplete", session);
+        fp_recording_free(recording);
+    }
+}
+
+static void recordings_lose_nothing_whichever_thread_drains_last(void **state) {
+    (void)state;
+    run("", through_recordings);
+    run("tiny_buffers=2000", through_recordings);
+    run("tiny_buffers=2000,flush_completion_thread", through_recordings);
+    run("tiny_buffers=2000,late_buffers", through_recordings);
+}
+
 // ---- Memory
 
 static void undrained(void) {
@@ -744,6 +784,7 @@ int main(void) {
         cmocka_unit_test(being_replaced_during_a_session_is_noticed_and_said),
         cmocka_unit_test(a_forked_child_lives_and_the_parents_session_goes_on),
         cmocka_unit_test(a_program_may_exit_while_recording),
+        cmocka_unit_test(recordings_lose_nothing_whichever_thread_drains_last),
         cmocka_unit_test(what_finds_no_buffer_is_counted_as_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,144 @@
+// cupti_arm.c - kinds and calls switched on at a recording's start and off at its end (cupti_arm.h).
+
+#include "tracers/cupti_arm.h"
+
+#include "base/log.h"
+#include "tracers/calls.h"
+#include "tracers/cupti_calls.h"
+#include "tracers/cupti_names.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    uint32_t number;
+    const char *name;
+    bool needed; // a recording without it is no recording
+} kinds[FP_CUPTI_ARMED_KINDS] = {
+    // external ids come first, so that no call is without its owner
+    { FP_CUPTI_KIND_EXTERNAL_CORRELATION, "EXTERNAL_CORRELATION", true },
+    { FP_CUPTI_KIND_OVERHEAD, "OVERHEAD", false },
+    { FP_CUPTI_KIND_MEMCPY, "MEMCPY", true },
+    { FP_CUPTI_KIND_MEMCPY_PEER, "MEMCPY2", false },
+    { FP_CUPTI_KIND_MEMSET, "MEMSET", true },
+    { FP_CUPTI_KIND_CONCURRENT_KERNEL, "CONCURRENT_KERNEL", true },
+    { FP_CUPTI_KIND_RUNTIME, "RUNTIME", true },
+};
+
+const char *const fp_cupti_offered_kinds[] = {
+    "CONCURRENT_KERNEL",    "MEMCPY", "MEMCPY2", "MEMSET", "RUNTIME", "DRIVER", "OVERHEAD",
+    "EXTERNAL_CORRELATION", NULL
+};
+
+uint32_t fp_cupti_say(const struct fp_cupti_library *library, const char *what, uint32_t result) {
+    fp_log("cupti", "%s: %s", what, result == 0 ? "ok" : fp_cupti_result_text(library, result));
+    return result;
+}
+
+static size_t list_ids(uint32_t domain, unsigned sorts, uint16_t *ids, size_t capacity) {
+    size_t count = 0;
+    for (uint32_t cbid = 1; cbid < FP_CUPTI_CBID_LIMIT && count < capacity; cbid++)
+        if (fp_cupti_call_sorts(domain, fp_cupti_api_name_known(domain, cbid)) & sorts)
+            ids[count++] = (uint16_t)cbid;
+    return count;
+}
+
+void fp_cupti_arms_init(struct fp_cupti_arms *arms, const struct fp_cupti_library *library) {
+    memset(arms, 0, sizeof(*arms));
+    arms->library = library;
+    arms->driver_id_count =
+        list_ids(FP_CUPTI_DOMAIN_DRIVER, FP_CALL_LAUNCH | FP_CALL_CAPTURE_BEGIN | FP_CALL_CAPTURE_END,
+                 arms->driver_ids, FP_CUPTI_DRIVER_IDS);
+    arms->quiet_id_count =
+        list_ids(FP_CUPTI_DOMAIN_RUNTIME, FP_CALL_QUIET, arms->quiet_ids, FP_CUPTI_QUIET_IDS);
+}
+
+static size_t switch_calls(uint32_t (*one)(uint32_t cbid, uint8_t on), const uint16_t *ids, size_t count,
+                           bool on) {
+    size_t switched = 0;
+    for (size_t at = 0; one && at < count; at++)
+        switched += one(ids[at], on) == FP_CUPTI_SUCCESS;
+    return switched;
+}
+
+// Driver calls that can be launches, each by its own switch where the release has it (12.5 on); else all of
+// them, and the decoder sorts.
+static void arm_driver_calls(struct fp_cupti_arms *arms, bool all) {
+    const struct fp_cupti_functions *call = &arms->library->call;
+    size_t switched =
+        all ? 0 : switch_calls(call->enable_driver_call, arms->driver_ids, arms->driver_id_count, true);
+    arms->driver_calls = switched > 0;
+    if (switched)
+        fp_log("cupti", "%zu driver calls switched on", switched);
+    else
+        arms->driver_kind =
+            fp_cupti_say(arms->library, "enabling DRIVER", call->enable(FP_CUPTI_KIND_DRIVER)) == 0;
+}
+
+// Host calls are to carry the operating system's thread id, as the rest of a trace does.
+static void set_thread_ids(struct fp_cupti_arms *arms, void (*note)(void *owner, const char *sentence),
+                           void *owner) {
+    const struct fp_cupti_functions *call = &arms->library->call;
+    arms->thread_ids_before = FP_CUPTI_THREAD_ID_DEFAULT;
+    if (call->get_thread_id_type)
+        call->get_thread_id_type(&arms->thread_ids_before);
+    arms->thread_ids_set =
+        call->set_thread_id_type && fp_cupti_say(arms->library, "system thread ids",
+                                                 call->set_thread_id_type(FP_CUPTI_THREAD_ID_SYSTEM)) == 0;
+    if (!arms->thread_ids_set)
+        note(owner, "this CUPTI cannot tell system thread ids: host calls stand on rows of their own");
+}
+
+void fp_cupti_disarm(struct fp_cupti_arms *arms) {
+    const struct fp_cupti_functions *call = &arms->library->call;
+    char what[64];
+    if (arms->driver_calls)
+        switch_calls(call->enable_driver_call, arms->driver_ids, arms->driver_id_count, false);
+    if (arms->driver_kind)
+        fp_cupti_say(arms->library, "disabling DRIVER", call->disable(FP_CUPTI_KIND_DRIVER));
+    arms->driver_calls = arms->driver_kind = false;
+    for (size_t at = FP_CUPTI_ARMED_KINDS; at-- > 0;) {
+        snprintf(what, sizeof(what), "disabling %s", kinds[at].name);
+        if (arms->kinds[at])
+            fp_cupti_say(arms->library, what, call->disable(kinds[at].number));
+        arms->kinds[at] = false;
+    }
+    if (arms->thread_ids_set)
+        call->set_thread_id_type(arms->thread_ids_before);
+    arms->thread_ids_set = false;
+}
+
+// A kind that is refused ends the start if it is needed.
+static int refuse_kind(struct fp_cupti_arms *arms, size_t at, uint32_t status, struct fp_error *err) {
+    fp_error_set(err, "CUPTI does not record %s: %s (%u)", kinds[at].name,
+                 fp_cupti_result_text(arms->library, status), status);
+    fp_cupti_disarm(arms);
+    return status == FP_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS ? -EBUSY : -EIO;
+}
+
+int fp_cupti_arm(struct fp_cupti_arms *arms, bool all_calls, void (*note)(void *owner, const char *sentence),
+                 void *owner, struct fp_error *err) {
+    const struct fp_cupti_functions *call = &arms->library->call;
+    char text[200];
+    set_thread_ids(arms, note, owner);
+    for (size_t at = 0; at < FP_CUPTI_ARMED_KINDS; at++) {
+        snprintf(text, sizeof(text), "enabling %s", kinds[at].name);
+        uint32_t status = fp_cupti_say(arms->library, text, call->enable(kinds[at].number));
+        arms->kinds[at] = status == FP_CUPTI_SUCCESS;
+        if (!arms->kinds[at] && kinds[at].needed)
+            return refuse_kind(arms, at, status, err);
+        if (arms->kinds[at])
+            continue;
+        snprintf(text, sizeof(text), "CUPTI does not record %s here (%s)", kinds[at].name,
+                 fp_cupti_result_text(arms->library, status));
+        note(owner, text);
+    }
+    // What torch does not show costs least where it is never recorded: stop then takes 0.6 of torch's own
+    // time [MEASURED].
+    if (!all_calls)
+        fp_log("cupti", "%zu runtime calls left out at the source",
+               switch_calls(call->enable_runtime_call, arms->quiet_ids, arms->quiet_id_count, false));
+    arm_driver_calls(arms, all_calls);
+    return 0;
+}
