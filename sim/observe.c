@@ -149,9 +149,9 @@ static void call_deliver(struct call *call, bool entering) {
 }
 
 void call_enter(struct call *call) {
-    call->view.start_ns = flagsim_now_ns();
     if (!atomic_load_explicit(&observers, memory_order_acquire))
         return;
+    call->view.start_ns = flagsim_now_ns();
     call->view.process = (uint32_t)getpid();
     call->view.thread = (uint32_t)gettid();
     call->view.pthread = (uint64_t)pthread_self();
