@@ -8,6 +8,7 @@
 
 #include "flagprof/log.h"
 
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <fmt/format.h>
@@ -28,6 +29,11 @@ template <typename Body> void guarded(const char *what, Body body) noexcept {
     }
 }
 
+int64_t now_ns() {
+    auto now = std::chrono::system_clock::now().time_since_epoch();
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
 template <typename Length> std::string text_of(Length write) {
     int length = write(nullptr, 0);
     if (length <= 0)
@@ -38,6 +44,9 @@ template <typename Length> std::string text_of(Length write) {
     return text;
 }
 
+// The window of a caller that does not say it.
+constexpr int64_t UNKNOWN_START_NS = INT64_MIN, UNKNOWN_END_NS = INT64_MAX;
+
 std::mutex findings_lock;
 
 // Never destroyed: the trace may be asked for while the process ends.
@@ -46,14 +55,14 @@ std::string &findings() {
     return *text;
 }
 
-void keep_findings(const fp_recording *recording) {
+void keep_findings(const fp_recording *recording, int64_t start_ns, int64_t end_ns) {
     fp_ledger ledger{};
     ledger.size = sizeof(ledger);
     fp_recording_ledger(recording, &ledger);
     std::string json = text_of([&](char *text, size_t size) { return fp_ledger_json(&ledger, text, size); });
-    std::string out =
-        fmt::format("\"flagprof_window\": {{\"start_ns\": {}, \"end_ns\": {}}}, \"flagprof_ledger\": {}",
-                    ledger.window_start_ns, ledger.window_end_ns, json.empty() ? "{}" : json);
+    std::string out = fmt::format("\"flagprof_ledger\": {}", json.empty() ? "{}" : json);
+    if (start_ns != UNKNOWN_START_NS)
+        out += fmt::format(", \"flagprof_window\": {{\"start_ns\": {}, \"end_ns\": {}}}", start_ns, end_ns);
     std::string notes = fp_recording_notes(recording);
     if (!notes.empty()) {
         out += ", \"flagprof_notes\": ";
@@ -81,7 +90,15 @@ std::string last_findings() {
 }
 
 Session::Session(fp_accelerator *accelerator, std::string reason, bool as_cuda)
-    : accelerator_(accelerator), reason_(std::move(reason)), as_cuda_(as_cuda) {}
+    : accelerator_(accelerator), reason_(std::move(reason)), as_cuda_(as_cuda) {
+    {
+        // What an earlier recording found is not this one's.
+        std::lock_guard<std::mutex> hold(findings_lock);
+        findings().clear();
+    }
+    if (ablated("early_start"))
+        start_recording();
+}
 
 Session::~Session() {
     if (!recording_)
@@ -93,6 +110,11 @@ Session::~Session() {
 }
 
 void Session::start() {
+    if (!recording_)
+        start_recording();
+}
+
+void Session::start_recording() {
     if (!accelerator_)
         return;
     fp_recording_options options{};
@@ -112,8 +134,7 @@ void Session::stop() {
         return;
     fp_error error{};
     int result = fp_recording_stop(recording_, 0, &error);
-    fp_log("kineto", "stop: %s, %zu records drained", result == 0 ? "done" : error.text,
-           fp_recording_count(recording_));
+    fp_log("kineto", "stop: %s", result == 0 ? "done" : error.text);
 }
 
 std::vector<std::string> Session::errors() {
@@ -121,7 +142,8 @@ std::vector<std::string> Session::errors() {
 }
 
 void Session::processTrace(libkineto::ActivityLogger &logger) {
-    guarded("handing the recording to torch", [&] { finish(logger, nullptr, INT64_MIN, INT64_MAX); });
+    guarded("handing the recording to torch",
+            [&] { finish(logger, nullptr, UNKNOWN_START_NS, UNKNOWN_END_NS); });
 }
 
 void Session::processTrace(libkineto::ActivityLogger &logger,
@@ -146,15 +168,16 @@ void Session::finish(libkineto::ActivityLogger &logger,
     end_ns_ = end_ns;
     bool unfiltered = ablated("no_window");
     fp_error error{};
-    int result = fp_recording_finish(recording_, unfiltered ? INT64_MIN : start_ns,
-                                     unfiltered ? INT64_MAX : end_ns, &error);
+    int result = fp_recording_finish(recording_, unfiltered ? UNKNOWN_START_NS : start_ns,
+                                     unfiltered ? UNKNOWN_END_NS : end_ns, &error);
     if (result != 0)
         fp_log("kineto", "the recording is incomplete: %s", error.text);
     handover_ = std::make_unique<Handover>(std::exchange(recording_, nullptr), as_cuda_);
-    keep_findings(handover_->recording());
+    keep_findings(handover_->recording(), start_ns, end_ns);
     say_findings(handover_->recording());
-    name_devices(logger, accelerator_, start_ns);
-    HandoverCount count = handover_->give(logger, linked_activity, start_ns);
+    int64_t rows_at_ns = start_ns != UNKNOWN_START_NS ? start_ns : now_ns();
+    name_devices(logger, accelerator_, rows_at_ns);
+    HandoverCount count = handover_->give(logger, linked_activity, rows_at_ns);
     fp_log("kineto", "window [%lld, %lld]: %zu activities handed over, %zu of them linked, %zu ranges",
            static_cast<long long>(start_ns), static_cast<long long>(end_ns), count.activities, count.linked,
            count.ranges);
@@ -175,7 +198,10 @@ std::unique_ptr<libkineto::CpuTraceBuffer> Session::getTraceBuffer() {
         return buffer;
     guarded("handing the recording's memory to torch", [&] {
         buffer = std::make_unique<libkineto::CpuTraceBuffer>();
-        buffer->span = libkineto::TraceSpan(start_ns_, end_ns_, "FlagProf window");
+        // Start 0 lets Kineto put in its own; the end must not lie before it.
+        bool known = start_ns_ != UNKNOWN_START_NS;
+        buffer->span =
+            libkineto::TraceSpan(known ? start_ns_ : 0, known ? end_ns_ : now_ns(), "FlagProf window");
         buffer->span.iteration = 0;
         buffer->gpuOpCount = 0;
         buffer->activities.push_back(std::make_unique<Keeper>(std::move(handover_)));

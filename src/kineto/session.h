@@ -36,6 +36,7 @@ class Session final : public libkineto::IActivityProfilerSession {
     std::unordered_map<std::string, std::string> getMetadata() override;
 
   private:
+    void start_recording();
     void finish(libkineto::ActivityLogger &logger,
                 const libkineto::getLinkedActivityCallback &linked_activity, int64_t start_ns,
                 int64_t end_ns);

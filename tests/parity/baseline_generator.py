@@ -1,0 +1,79 @@
+"""Makes tests/parity/baseline.json from what torch's own CUDA profiler writes of the parity workload.
+
+    python tests/parity/baseline_generator.py
+
+Runs on a machine with an NVIDIA GPU and a CUDA build of torch, takes no arguments, and replaces the file beside it. It
+refuses where it would describe FlagProf instead of torch: when FlagProf is loaded, or PrivateUse1 renamed.
+"""
+
+import json
+import pathlib
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "workloads")]
+BASELINE = HERE / "baseline.json"
+
+# What the baseline has and a FlagProf trace may lack, each with the reason. Nothing of FlagProf's own is excused.
+GAPS = {
+    "cpu_op: Sequence number": "torch's own key: newer releases (seen on 2.13) write it only for operators that autograd numbered",
+    "cpu_op: Fwd thread id": "torch's own key: newer releases (seen on 2.13) write it only for operators that autograd numbered",
+}
+
+
+def refuse(reason):
+    sys.exit(f"baseline_generator.py: {reason}")
+
+
+def record(torch):
+    import parity
+    from torch.profiler import ProfilerActivity, profile
+
+    parity.run("cuda")
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as prof:
+        parity.run("cuda")
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "trace.json"
+        prof.export_chrome_trace(str(path))
+        return json.loads(path.read_text())
+
+
+def versions(torch, trace):
+    return {
+        "torch": torch.__version__,
+        "cuda": torch.version.cuda,
+        "driver": trace.get("cuda_driver_version"),
+        "cupti": trace.get("cupti_version"),
+        "device": torch.cuda.get_device_name(0),
+    }
+
+
+def write(made_by, trace):
+    from structure import describe
+
+    baseline = {"made_by": made_by, **describe(trace), "gaps": GAPS}
+    BASELINE.write_text(json.dumps(baseline, indent=1) + "\n")
+
+
+def main():
+    if len(sys.argv) > 1:
+        refuse("takes no arguments")
+    try:
+        import torch
+    except ImportError as error:
+        refuse(f"torch cannot be imported: {error}")
+    if "flagprof" in sys.modules:
+        refuse("FlagProf is loaded in this process: the baseline must be torch's alone")
+    if torch._C._get_privateuse1_backend_name() != "privateuseone":
+        refuse("PrivateUse1 is renamed in this process: its device rows would be labelled otherwise")
+    if not torch.version.cuda or not torch.cuda.is_available():
+        refuse("there is no CUDA here: run it on a machine with an NVIDIA GPU and a CUDA build of torch")
+    trace = record(torch)
+    made_by = versions(torch, trace)
+    write(made_by, trace)
+    print(f"{BASELINE}: {made_by}")
+
+
+if __name__ == "__main__":
+    main()
