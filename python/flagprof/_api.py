@@ -6,11 +6,11 @@ from flagprof import _core
 
 
 def use_cuda():
-    """Lets FlagProf record the CUDA devices of a CUDA build of torch, through `activities=[CPU, PrivateUse1]`.
+    """Lets FlagProf record the CUDA devices of a CUDA build of torch, in profiles of [CPU, PrivateUse1].
 
     Call it before the process's first profile. It takes something away: torch's own CUDA recording stays off in this
-    process, so that `[CPU, CUDA]` shows no device activity, since two users of CUPTI would take each other's buffers.
-    FLAGOS_USE_CUDA=1 does the same without a call.
+    process, since two users of CUPTI would take each other's buffers; a profile of [CPU, CUDA] is then recorded by FlagProf
+    as well. FLAGOS_USE_CUDA=1 does the same without a call.
     """
     from flagprof import _torch
 

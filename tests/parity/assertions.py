@@ -7,7 +7,7 @@ import collections
 import re
 
 from placeholders import is_placeholder
-from structure import MAPPED, correlation, describe, duration_ns, external_id, place
+from structure import category_in, correlation, describe, duration_ns, external_id, place
 
 MANGLED = re.compile(r"(^|[^A-Za-z0-9_])_+Z[A-Z0-9]")
 # torch's clock (TSC) and the device's (the vendor's) tell the same epoch, apart by some microseconds.
@@ -19,7 +19,7 @@ WORKING = ("aten::mm", "aten::relu", "aten::sort", "aten::copy_", "aten::sum")
 def categories_and_header(trace, averages, baseline):
     """1. Every category that torch-cuda writes is there, and every key of the header."""
     found = describe(trace.header)
-    wanted = {MAPPED.get(category, category) for category in baseline["categories"]}
+    wanted = {category_in(found["categories"], category) for category in baseline["categories"]}
     return [f"no event of category {name}" for name in sorted(wanted - set(found["categories"]))] + [
         f"no header key {key}" for key in sorted(set(baseline["header"]) - set(found["header"]))
     ]
@@ -58,7 +58,7 @@ def argument_keys(trace, averages, baseline):
     found = describe(trace.header)["categories"]
     wrong = []
     for category, keys in baseline["categories"].items():
-        missing = set(keys) - set(found.get(MAPPED.get(category, category), []))
+        missing = set(keys) - set(found.get(category_in(found, category), []))
         wrong += [
             f"{category} lacks argument {key}"
             for key in sorted(missing)

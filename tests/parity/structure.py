@@ -5,8 +5,8 @@
 
 import collections
 
-# torch-cuda's categories as a PrivateUse1 profile writes them.
-MAPPED = {"cuda_runtime": "privateuse1_runtime", "cuda_driver": "privateuse1_driver"}
+# torch-cuda's categories as a profile of PrivateUse1 writes them; a profile of CUDA keeps them.
+_MAPPED = {"cuda_runtime": "privateuse1_runtime", "cuda_driver": "privateuse1_driver"}
 DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 HOST = ("privateuse1_runtime", "privateuse1_driver", "cuda_runtime", "cuda_driver")
 
@@ -21,6 +21,11 @@ def describe(trace):
         "categories": {category: sorted(found) for category, found in sorted(keys.items())},
         "header": sorted(trace),
     }
+
+
+def category_in(found, category):
+    """What `category` of torch-cuda's is called in a trace that has the categories `found`."""
+    return category if category in found else _MAPPED.get(category, category)
 
 
 class Trace:
