@@ -13,6 +13,7 @@ static const struct fp_verb verbs[] = {
     { "convert", fp_convert_main, "write a trace in another form: JSON, packed JSON, CSV, SQLite" },
     { "check", fp_check_main, "is this trace true and complete?" },
     { "cut", fp_cut_main, "take a part out of a trace, by time, step, kernel, device and more" },
+    { "diff", fp_diff_main, "what changed between two traces, beyond the noise" },
     { "stats", fp_stats_main, "where does the time go?" },
     { "info", fp_info_main, "what would record here, and why each other would not" },
     { "fix", fp_fix_main, "write a valid, viewer-safe trace from a broken one" },

@@ -213,6 +213,8 @@ static int apply(const struct found *found, const char *value, struct fp_options
         return value ? set_number(found->own->number, value) : -EINVAL;
     else if (found->own->list)
         return add_text(found->own->list, value);
+    else if (found->own->mark)
+        *found->own->mark = (int64_t)options->path_count;
     return 0;
 }
 

@@ -44,6 +44,7 @@ struct fp_option {
     const char **text;         // takes the last value
     int64_t *number;           // a whole number of 0 or more
     struct fp_text_list *list; // takes every value
+    int64_t *mark;             // a switch: how many paths stood before it
 };
 
 struct fp_usage {

@@ -35,6 +35,7 @@ struct item {
     const struct fp_column *columns;
     size_t column_count;
     size_t first_cell, cell_count;
+    bool one_unit; // of all its time columns
 };
 
 struct fp_report {
@@ -180,6 +181,11 @@ void fp_report_note(struct fp_report *report, const char *format, ...) {
         fp_report_text(report, fp_text_of(sentence));
 }
 
+void fp_report_one_unit(struct fp_report *report) {
+    if (report && !report->failed && report->item_count)
+        report->items[report->item_count - 1].one_unit = true;
+}
+
 void fp_report_table(struct fp_report *report, const char *key, const char *title,
                      const struct fp_column *columns, size_t count, const char *empty) {
     struct item *item = add_item(report, ITEM_TABLE, key, title);
@@ -214,14 +220,20 @@ static uint64_t absolute(int64_t value) {
     return value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
 }
 
+static bool is_time(enum fp_cell_kind kind) {
+    return kind == FP_CELL_TIME || kind == FP_CELL_SIGNED_TIME;
+}
+
 static enum fp_unit column_unit(const struct fp_report *report, const struct item *item, size_t column,
                                 enum fp_unit asked) {
     if (asked != FP_UNIT_AUTO)
         return asked;
     uint64_t largest = 0;
-    for (size_t i = column; i < item->cell_count; i += item->column_count ? item->column_count : 1) {
+    for (size_t i = 0; i < item->cell_count; i++) {
         const struct cell *cell = &report->cells[item->first_cell + i];
-        if (!cell->none && absolute(cell->whole) > largest)
+        size_t at = i % item->column_count;
+        bool counts = item->one_unit ? is_time(item->columns[at].kind) : at == column;
+        if (counts && !cell->none && absolute(cell->whole) > largest)
             largest = absolute(cell->whole);
     }
     return fitting_unit(largest);
@@ -346,10 +358,6 @@ struct layout {
     enum fp_unit unit;
     char title[80];
 };
-
-static bool is_time(enum fp_cell_kind kind) {
-    return kind == FP_CELL_TIME || kind == FP_CELL_SIGNED_TIME;
-}
 
 // The columns that a text takes once it is safe for a terminal.
 static size_t shown_width(struct fp_text text) {

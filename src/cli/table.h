@@ -53,6 +53,10 @@ void fp_report_note(struct fp_report *report, const char *format, ...) FP_PRINTF
 // report. An empty table prints `empty` in its place, or nothing where that is NULL.
 void fp_report_table(struct fp_report *report, const char *key, const char *title,
                      const struct fp_column *columns, size_t count, const char *empty);
+
+// The table's time columns are to be compared with one another: all get one unit.
+void fp_report_one_unit(struct fp_report *report);
+
 void fp_report_text(struct fp_report *report, struct fp_text text);
 void fp_report_count(struct fp_report *report, uint64_t value);
 void fp_report_time(struct fp_report *report, int64_t ns);
