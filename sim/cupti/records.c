@@ -68,6 +68,8 @@ static bool starts_work(const flagsim_api_call *call) {
 // show both readings.
 static void write_name_query(const flagsim_api_call *call) {
 #if CUPTI_RELEASE >= 1203 && CUPTI_RELEASE < 1400
+    if (!driver_wanted(CUPTI_DRIVER_TRACE_CBID_cuKernelGetName))
+        return;
     uint32_t correlation = flagsim_next_correlation();
     flagsim_api_call query = *call;
     query.result = 0;
@@ -82,21 +84,22 @@ static void write_name_query(const flagsim_api_call *call) {
 #endif
 }
 
-static bool runtime_launch_with_driver_kind(const flagsim_api_call *call) {
-    return call->api == FLAGSIM_API_LAUNCH && !call->low_level && nested_driver_wanted();
+static bool is_runtime_launch(const flagsim_api_call *call) {
+    return call->api == FLAGSIM_API_LAUNCH && !call->low_level;
 }
 
 static bool has_nested_driver_call(const flagsim_api_call *call) {
-    return runtime_launch_with_driver_kind(call) && (flagsim_fault_on(FLAGSIM_FAULT_nested_driver_call) ||
-                                                     flagsim_fault_on(FLAGSIM_FAULT_nested_own_id));
+    return is_runtime_launch(call) && driver_wanted(driver_id(call)) &&
+           (flagsim_fault_on(FLAGSIM_FAULT_nested_driver_call) ||
+            flagsim_fault_on(FLAGSIM_FAULT_nested_own_id));
 }
 
 void record_enter(void *user, const flagsim_api_call *call) {
     (void)user;
     uint32_t runtime = runtime_id(call), driver = call->low_level ? driver_id(call) : 0;
-    if (runtime_launch_with_driver_kind(call) && !(call->kernel->flags & FLAGSIM_LAUNCH_EXTENDED))
+    if (is_runtime_launch(call) && !(call->kernel->flags & FLAGSIM_LAUNCH_EXTENDED))
         write_name_query(call);
-    if (runtime_wanted(runtime) || driver_wanted(driver) || ((runtime || driver) && starts_work(call)))
+    if (runtime_wanted(runtime) || driver_wanted(driver) || (runtime && starts_work(call)))
         write_external(call->correlation);
     if (has_nested_driver_call(call)) {
         *call->scratch =

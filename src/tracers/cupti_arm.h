@@ -7,15 +7,15 @@
 
 #include "tracers/cupti_open.h"
 
-enum { FP_CUPTI_ARMED_KINDS = 7, FP_CUPTI_DRIVER_IDS = 512, FP_CUPTI_QUIET_IDS = 16 };
+enum { FP_CUPTI_ARMED_KINDS = 7, FP_CUPTI_DRIVER_IDS = 1024, FP_CUPTI_QUIET_IDS = 16 };
 
 struct fp_cupti_arms {
     const struct fp_cupti_library *library;
-    uint16_t driver_ids[FP_CUPTI_DRIVER_IDS]; // calls that can be a launch, or begin or end a capture
+    uint16_t driver_ids[FP_CUPTI_DRIVER_IDS]; // calls that can be no launch and bound no capture
     uint16_t quiet_ids[FP_CUPTI_QUIET_IDS];   // calls that torch does not show
     size_t driver_id_count, quiet_id_count;
     bool kinds[FP_CUPTI_ARMED_KINDS]; // armed now
-    bool driver_kind, driver_calls;
+    bool driver_kind;
     bool thread_ids_set;
     uint32_t thread_ids_before;
 };

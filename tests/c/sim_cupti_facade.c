@@ -682,9 +682,11 @@ static void a_refused_buffer_drops_and_counts_or_kills_as_the_release_does(void 
 static void single_calls_can_be_switched_off_and_on(void **state) {
     (void)state;
     start();
-    CALL(cuptiActivityDisable, CUPTI_ACTIVITY_KIND_DRIVER);
     CALL(cuptiActivityEnableRuntimeApi, CUPTI_RUNTIME_TRACE_CBID_cudaGetDevice_v3020, 0);
-    CALL(cuptiActivityEnableDriverApi, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, 1);
+    CALL(cuptiActivityEnable, CUPTI_ACTIVITY_KIND_DRIVER);
+    for (CUpti_CallbackId id = 1; id < CUPTI_DRIVER_TRACE_CBID_SIZE; id++)
+        if (id != CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel)
+            CALL(cuptiActivityEnableDriverApi, id, 0);
     int device;
     flagsim_get_device(&device);
     launch("_Z5probev", 0);
@@ -694,6 +696,18 @@ static void single_calls_can_be_switched_off_and_on(void **state) {
         assert_true(nth(CUPTI_ACTIVITY_KIND_RUNTIME, i)->api.cbid !=
                     CUPTI_RUNTIME_TRACE_CBID_cudaGetDevice_v3020);
     assert_int_equal(count_of(CUPTI_ACTIVITY_KIND_DRIVER), 1);
+}
+
+static void a_single_call_switched_on_without_its_kind_records_nothing(void **state) {
+    (void)state;
+    start();
+    CALL(cuptiActivityDisable, CUPTI_ACTIVITY_KIND_DRIVER);
+    assert_int_equal(CALL(cuptiActivityEnableDriverApi, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, 1),
+                     CUPTI_SUCCESS);
+    launch("_Z5probev", FLAGSIM_LAUNCH_LOW_LEVEL);
+    stop();
+    assert_int_equal(count_of(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), 1);
+    assert_int_equal(count_of(CUPTI_ACTIVITY_KIND_DRIVER), 0);
 }
 #else
 static void single_calls_cannot_be_switched_before_12_5(void **state) {
@@ -1209,6 +1223,7 @@ int main(void) {
         cmocka_unit_test(a_refused_buffer_drops_and_counts_or_kills_as_the_release_does),
 #if CUPTI_RELEASE >= 1205
         cmocka_unit_test(single_calls_can_be_switched_off_and_on),
+        cmocka_unit_test(a_single_call_switched_on_without_its_kind_records_nothing),
 #else
         cmocka_unit_test(single_calls_cannot_be_switched_before_12_5),
 #endif
