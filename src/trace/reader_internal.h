@@ -67,10 +67,11 @@ struct fp_reader {
     uint64_t value_limit;
 
     struct fp_fault fault;
-    char cause[160];        // the fault in words, where a constant does not do
-    struct fp_fault mild; // salvage: the first fault in the event being read that costs nothing; cause NULL: none
-    bool not_finite;      // salvage: that event holds a NaN or an infinity
-    uint64_t *stack;        // one bit per open bracket: 1 for an object
+    char cause[160]; // the fault in words, where a constant does not do
+    struct fp_fault
+        mild;        // salvage: the first fault in the event being read that costs nothing; cause NULL: none
+    bool not_finite; // salvage: that event holds a NaN or an infinity
+    uint64_t *stack; // one bit per open bracket: 1 for an object
     size_t stack_words;
 
     struct fp_trace_event event;
