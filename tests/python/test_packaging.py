@@ -6,6 +6,8 @@
 import json
 import os
 import pathlib
+import re
+import shutil
 import subprocess
 
 import pytest
@@ -78,6 +80,22 @@ def test_each_public_header_compiles_on_its_own(package, language, compiler, tmp
         command = [compiler, "-x", language, "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", f"-I{include}", source]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, f"{header.name}: {done.stderr}"
+
+
+# Debian 12 has 3.25, and refuses things that later ones accept.
+def test_the_oldest_cmake_that_the_tree_asks_for_can_configure_it(tree, tmp_path):
+    if tree.installed:
+        pytest.skip("the tree itself is tried")
+    asked = re.search(r"cmake_minimum_required\(VERSION (\S+)\)", (tree.root / "CMakeLists.txt").read_text())[1]
+    commands = {shutil.which("cmake", path=folder) for folder in os.environ["PATH"].split(os.pathsep)} - {None}
+    versions = {command: subprocess.run([command, "--version"], capture_output=True, text=True).stdout.split()[2]
+                for command in commands}  # fmt: skip
+    oldest = [command for command, version in versions.items() if version.startswith(asked)]
+    if not oldest:
+        pytest.skip(f"no cmake {asked} here, only {', '.join(sorted(versions.values()))}")
+    command = [oldest[0], "-S", tree.root, "-B", tmp_path, "-G", "Ninja"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
 
 
 def test_pkg_config_finds_the_headers_wherever_the_prefix_was_moved(prefix, tree):
