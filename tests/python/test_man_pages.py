@@ -38,3 +38,17 @@ def test_pages_refer_only_to_pages_that_exist(sources):
     for source in sources:
         for name, section in re.findall(r"\*(flagprof[a-z-]*)\*\((\d)\)", source.read_text()):
             assert f"{name}.{section}" in exists, f"{source.name} refers to {name}({section})"
+
+
+def test_a_page_names_every_option_of_its_verb_and_no_other(run_cli, tree):
+    for verb in verbs(run_cli):
+        told = set(re.findall(r"--[a-z][a-z-]+", run_cli(verb, "--help").ok().stdout)) - {"--help", "--version"}
+        page = (tree.root / "docs" / "man" / f"flagprof-{verb}.1.scd").read_text()
+        named = set(re.findall(r"--[a-z][a-z-]+", page)) - {"--help", "--version"}
+        missing = told - named - COMMON
+        assert not missing and not named - told - COMMON, f"{verb}: missing {missing}, unknown {named - told - COMMON}"
+
+
+# What every verb that reads traces takes; a page may name them all or point to the help.
+COMMON = {"--format", "--unit", "--output", "--include", "--exclude", "--from", "--to", "--pid", "--device", "--step",
+          "--salvage", "--threads"}  # fmt: skip
