@@ -240,16 +240,19 @@ static int ask_runtime(void *handle) {
     return get_version && get_version(&version) == 0 ? version : 0;
 }
 
-int fp_cuda_runtime_version(void *simulated) {
+int fp_cuda_runtime_version(void *simulated, int major) {
+    char path[FP_LIBRARY_PATH_BYTES];
+    int first = 0;
     if (simulated)
         return ask_runtime(simulated);
-    char path[FP_LIBRARY_PATH_BYTES];
-    if (!fp_library_loaded("libcudart.so", 0, path, sizeof(path)))
-        return 0;
-    void *handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
-    if (!handle)
-        return 0;
-    int version = ask_runtime(handle);
-    dlclose(handle); // the count that NOLOAD took; the library stays
-    return version;
+    for (size_t nth = 0; fp_library_loaded("libcudart.so", nth, path, sizeof(path)); nth++) {
+        void *handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+        int version = handle ? ask_runtime(handle) : 0;
+        if (handle)
+            dlclose(handle); // the count that NOLOAD took; the library stays
+        if (version / 1000 == major)
+            return version;
+        first = first ? first : version;
+    }
+    return first;
 }

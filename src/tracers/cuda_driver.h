@@ -37,7 +37,8 @@ void fp_cuda_driver_limits(const struct fp_cuda_driver *driver, uint32_t ordinal
 int fp_cuda_driver_has_context(const struct fp_cuda_driver *driver);
 // Waits for every device that has its primary context. -ENOTSUP where the driver lacks what it takes.
 int fp_cuda_driver_synchronize(const struct fp_cuda_driver *driver, struct fp_error *err);
-// The version of the CUDA runtime that the process has loaded (13000), 0: none. `simulated` as above.
-int fp_cuda_runtime_version(void *simulated);
+// The version of the CUDA runtime that the process has loaded (13000), 0: none. Where it has loaded several,
+// one of `major` is preferred. `simulated` as above.
+int fp_cuda_runtime_version(void *simulated, int major);
 
 #endif

@@ -35,6 +35,10 @@ enum { BUFFER_BYTES = 2 << 20, BUFFERS = 64, SPARE_BYTES = 64 << 10, SPARES = 16
 // CUPTI's clock is the Unix epoch but for microseconds (4 seen) [MEASURED]; under WSL it is another one.
 enum { SAME_CLOCK_NS = 1000000 };
 
+// A buffer that has not come back so long after a flush is not on its way: another library may go on
+// recording into it.
+enum { PATIENCE_NS = 500000000 };
+
 enum { MAX_DEVICES = 128, FIRST_MAJOR_THAT_BEARS_REFUSAL = 13 };
 
 struct fp_tracer {
@@ -197,7 +201,8 @@ static int cupti_describe(struct fp_tracer *tracer, struct fp_tracer_description
         .kinds = fp_cupti_offered_kinds,
         .runtime_kind = "cuda_runtime",
         .driver_version = (uint64_t)library->driver.version,
-        .runtime_version = (uint64_t)fp_cuda_runtime_version(library->simulated ? library->handle : NULL),
+        .runtime_version =
+            (uint64_t)fp_cuda_runtime_version(library->simulated ? library->handle : NULL, library->major),
         .library_version = library->api_version,
     };
     found.size = description->size < sizeof(found) ? description->size : sizeof(found);
@@ -345,13 +350,20 @@ static int64_t monotonic_ns(void) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-// Buffers with records in them that CUPTI still holds; one that it holds empty is nobody's loss.
+// Buffers with records in them that CUPTI still holds after its flush; one that it holds empty is nobody's
+// loss. They come from threads of CUPTI's, so they are waited for as long as they come.
 static uint32_t wait_for_buffers(uint64_t timeout_ns) {
     struct fp_buffers *buffers = atomic_load(&shared.buffers);
-    int64_t until = monotonic_ns() + (int64_t)(timeout_ns < INT64_MAX / 2 ? timeout_ns : INT64_MAX / 2);
-    uint32_t left;
-    while ((left = fp_buffers_filled(buffers)) != 0 && monotonic_ns() < until)
+    int64_t now = monotonic_ns(), came_last = now;
+    int64_t until = now + (int64_t)(timeout_ns < INT64_MAX / 2 ? timeout_ns : INT64_MAX / 2);
+    uint32_t left, before = UINT32_MAX;
+    while ((left = fp_buffers_filled(buffers)) != 0 && now < until && now - came_last < PATIENCE_NS) {
+        if (left < before)
+            came_last = now;
+        before = left;
         nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+        now = monotonic_ns();
+    }
     return left;
 }
 

@@ -78,7 +78,8 @@ static int read_version(struct fp_cupti_library *library, struct fp_error *err) 
 }
 
 int fp_cupti_library_check_runtime(struct fp_cupti_library *library, struct fp_error *err) {
-    library->runtime_version = fp_cuda_runtime_version(library->simulated ? library->handle : NULL);
+    library->runtime_version =
+        fp_cuda_runtime_version(library->simulated ? library->handle : NULL, library->major);
     int major = library->runtime_version / 1000;
     if (major == 0 || major == library->major)
         return 0;
