@@ -178,6 +178,125 @@ static void a_start_that_fails_says_why_and_leaves_nothing_armed(void **state) {
     assert_non_null(strstr(blind.text, "CONCURRENT_KERNEL"));
 }
 
+// ---- The search, with a driver that is not there
+
+static char folder[64]; // of this test, with what a case laid into it
+
+static void lay(const char *from, const char *place) {
+    char command[2400];
+    snprintf(command, sizeof(command), "mkdir -p \"$(dirname '%s/%s')\" && cp -f '%s' '%s/%s'", folder, place,
+             from, folder, place);
+    assert_int_equal(system(command), 0); // NOLINT
+}
+
+static const char *laid(const char *place) {
+    static char paths[4][256];
+    static int turn;
+    char *path = paths[turn++ % 4];
+    snprintf(path, sizeof(paths[0]), "%s/%s", folder, place);
+    return path;
+}
+
+static int make_folder(void **state) {
+    (void)state;
+    strcpy(folder, "/tmp/flagprof-open-XXXXXX");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state) {
+    (void)state;
+    char command[100];
+    snprintf(command, sizeof(command), "rm -r '%s'", folder);
+    return system(command); // NOLINT
+}
+
+// Loads what a case wants loaded, searches, and tells which library was found.
+static int search(const char *loaded, struct fp_error *err) {
+    struct fp_tracer_description description = { .size = sizeof(description) };
+    struct fp_tracer *tracer = NULL;
+    if (!dlopen(BUILD_DIR "/tests/fakes/libcuda.so.1", RTLD_LAZY)) {
+        fp_error_set(err, "%s", dlerror());
+        return 1;
+    }
+    while (loaded && *loaded) { // paths, a colon between
+        char path[256];
+        size_t length = strcspn(loaded, ":");
+        snprintf(path, sizeof(path), "%.*s", (int)length, loaded);
+        if (!dlopen(path, RTLD_LAZY)) {
+            fp_error_set(err, "%s", dlerror());
+            return 1;
+        }
+        loaded += length + (loaded[length] == ':');
+    }
+    int status = fp_cupti_ops.open(NULL, &tracer, err);
+    if (status == 0) {
+        fp_cupti_ops.describe(tracer, &description);
+        fp_error_set(err, "%s", description.library_path);
+    }
+    return status;
+}
+
+static void check_found(const char *loaded, const char *expected) {
+    struct answer answer = in_a_process(search, loaded);
+    assert_int_equal(answer.signal, 0);
+    assert_string_equal(answer.text, expected);
+    assert_int_equal(answer.status, 0);
+}
+
+static bool machine_has_a_driver(void) {
+    if (!has_driver())
+        return false;
+    print_message("skipped: this machine has an NVIDIA driver\n");
+    return true;
+}
+
+static void the_copy_in_the_process_comes_before_those_on_disk(void **state) {
+    (void)state;
+    if (machine_has_a_driver())
+        skip();
+    lay(FAKE("real13"), "disk/libcupti.so.13");
+    lay(FAKE("real13"), "loaded/libcupti.so.13");
+    setenv("FLAGOS_LIBRARY_PATH", laid("disk"), 1);
+    check_found(laid("loaded/libcupti.so.13"), laid("loaded/libcupti.so.13"));
+    check_found(NULL, laid("disk/libcupti.so.13"));
+    unsetenv("FLAGOS_LIBRARY_PATH");
+}
+
+static void a_simulated_copy_in_the_process_comes_after_a_real_one_on_disk(void **state) {
+    (void)state;
+    if (machine_has_a_driver())
+        skip();
+    lay(FAKE("real13"), "disk/libcupti.so.13");
+    lay(FAKE("sound"), "loaded/libcupti.so.13");
+    setenv("FLAGOS_LIBRARY_PATH", laid("disk"), 1);
+    check_found(laid("loaded/libcupti.so.13"), laid("disk/libcupti.so.13"));
+    unsetenv("FLAGOS_LIBRARY_PATH");
+}
+
+static void the_library_beside_the_loaded_runtime_is_found_as_pip_lays_it(void **state) {
+    (void)state;
+    if (machine_has_a_driver())
+        skip();
+    lay(BUILD_DIR "/tests/fakes/libcudart.so.12", "nvidia/cuda_runtime/lib/libcudart.so.12");
+    lay(FAKE("real12"), "nvidia/cuda_cupti/lib/libcupti.so.12");
+    check_found(laid("nvidia/cuda_runtime/lib/libcudart.so.12"),
+                laid("nvidia/cuda_cupti/lib/libcupti.so.12"));
+}
+
+static void a_library_of_another_major_than_the_loaded_runtime_is_passed_over(void **state) {
+    (void)state;
+    if (machine_has_a_driver())
+        skip();
+    lay(BUILD_DIR "/tests/fakes/libcudart.so.12", "runtime/libcudart.so.12");
+    lay(FAKE("real13"), "thirteen/libcupti.so.13");
+    lay(FAKE("real12"), "twelve/libcupti.so.12");
+    char folders[300];
+    snprintf(folders, sizeof(folders), "%s:%s", laid("thirteen"), laid("twelve"));
+    setenv("FLAGOS_LIBRARY_PATH", folders, 1);
+    check_found(laid("runtime/libcudart.so.12"), laid("twelve/libcupti.so.12"));
+    unsetenv("FLAGOS_LIBRARY_PATH");
+}
+
 // ---- Choosing
 
 static int choose(const char *library, struct fp_error *err) {
@@ -239,7 +358,11 @@ int main(void) {
         cmocka_unit_test(the_environments_library_is_used_by_the_tracer_whose_symbols_it_has),
         cmocka_unit_test(an_unknown_accelerator_is_refused_with_the_names_that_are_known),
         cmocka_unit_test(a_refusal_is_tried_again_and_a_choice_is_kept),
+        cmocka_unit_test(the_copy_in_the_process_comes_before_those_on_disk),
+        cmocka_unit_test(a_simulated_copy_in_the_process_comes_after_a_real_one_on_disk),
+        cmocka_unit_test(the_library_beside_the_loaded_runtime_is_found_as_pip_lays_it),
+        cmocka_unit_test(a_library_of_another_major_than_the_loaded_runtime_is_passed_over),
         cmocka_unit_test(a_library_named_is_the_only_one_tried),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
