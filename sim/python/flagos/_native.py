@@ -9,15 +9,22 @@
 import ctypes
 import json
 import os
+import sys
 
 import torch
 
 from . import _build, _places
 
-_FACADES = {  # the vendor's facade: its folder below the simulator's, its variable, its default release
-    "cuda": ("cupti-{}", "FLAGOS_SIM_CUPTI", "13.0"),
-    "metax": ("mcpti{}", "FLAGOS_SIM_MCPTI", ""),  # "-bridge": CUPTI's spellings alone
-    "musa": ("mupti{}", "FLAGOS_SIM_MUPTI", ""),  # "-limited": few exports
+# An accelerator's vendor library: its name, which is also the facade's folder, and the variant taken by default.
+# FLAGOS_SIM_<NAME> names another variant: FLAGOS_SIM_CUPTI=12.8 is the folder cupti-12.8.
+_FACADES = {
+    "cuda": ("cupti", "13.0"),
+    "ppu": ("cupti", "13.0"),
+    "metax": ("mcpti", ""),
+    "dcu": ("roctracer", ""),
+    "ascend": ("mspti", ""),
+    "musa": ("mupti", ""),
+    "gcu": ("topspti", ""),
 }
 
 
@@ -33,13 +40,24 @@ def _open(path):
 
 
 def _open_facade():
-    accelerator = os.environ.get("FLAGOS_ACCELERATOR") or "cuda"
+    accelerator = (os.environ.get("FLAGOS_ACCELERATOR") or "cuda").lower()
     if accelerator not in _FACADES:
         return None
-    pattern, variable, release = _FACADES[accelerator]
-    folder = _places.libraries() / pattern.format(os.environ.get(variable) or release)
-    libraries = sorted(folder.glob("lib*.so*"), key=lambda path: len(path.name)) if folder.exists() else []
-    return [_open(path) for path in libraries if not path.is_symlink()] or None
+    name, usual = _FACADES[accelerator]
+    chosen = os.environ.get(f"FLAGOS_SIM_{name.upper()}")
+    variant = usual if chosen is None else chosen
+    folder = _places.libraries() / (f"{name}-{variant}" if variant else name)
+    found = sorted(folder.glob("lib*.so*"), key=lambda path: len(path.name)) if folder.is_dir() else []
+    if found:
+        return [_open(path) for path in found if not path.is_symlink()]
+    if chosen is not None:
+        there = ", ".join(sorted(path.name for path in _places.libraries().glob(f"{name}*") if any(path.glob("lib*"))))
+        raise ImportError(f"flagos: FLAGOS_SIM_{name.upper()}={chosen}: no library in {folder}; there is {there or 'none'}")
+    print(
+        f"flagos: no simulated {name} in {folder}, so FlagProf cannot record this device (docs/simulator.md)",
+        file=sys.stderr,
+    )
+    return None
 
 
 simulator = _open(_places.libraries() / "libflagsim.so")
