@@ -98,6 +98,11 @@ bool owns(const c10::DataPtr &memory);
 // Gives the storage memory of this size with what it held, on the current stream.
 void resize_storage(const c10::Storage &storage, size_t bytes);
 
+// While a stream is captured its allocations belong to the graph, until release.
+int begin_graph_memory(flagsim_stream *stream);
+void end_graph_memory(flagsim_stream *stream);
+void release_graph_memory(int graph);
+
 c10::Allocator *pinned_allocator();
 bool is_pinned(const void *pointer);
 // Memory of either kind at this address is in use by `stream` until what is queued there when it is freed has

@@ -169,3 +169,54 @@ FLAGOS_API int64_t flagos_set_rng_state(int64_t device, const void *state, int64
         return 0;
     });
 }
+
+// ---- graphs: work described once and started many times by one call
+
+struct flagos_graph {
+    int memory;
+    flagsim_stream *stream;
+    flagsim_graph *graph;
+    flagsim_graph_exec *exec;
+};
+
+FLAGOS_API flagos_graph *flagos_graph_begin(int64_t device) {
+    flagos_graph *made = nullptr;
+    const int64_t result = guarded([&] {
+        auto *stream = flagos::current_stream(static_cast<int>(device));
+        flagos::check(flagsim_capture_begin(stream), "capture begin");
+        made = new flagos_graph{ flagos::begin_graph_memory(stream), stream, nullptr, nullptr };
+        return 0;
+    });
+    return result < 0 ? nullptr : made;
+}
+
+// Ends the capture also where it failed, so that the stream runs again.
+FLAGOS_API int64_t flagos_graph_end(flagos_graph *graph) {
+    return guarded([&] {
+        flagos::end_graph_memory(graph->stream);
+        flagos::check(flagsim_capture_end(graph->stream, &graph->graph), "capture end");
+        flagos::check(flagsim_graph_instantiate(graph->graph, &graph->exec), "graph instantiate");
+        return 0;
+    });
+}
+
+FLAGOS_API int64_t flagos_graph_replay(flagos_graph *graph, int64_t device) {
+    return guarded([&] {
+        auto *stream = flagos::current_stream(static_cast<int>(device));
+        std::lock_guard<std::mutex> hold(flagos::enqueue_lock(stream));
+        flagos::check(flagsim_graph_launch(graph->exec, stream), "graph launch");
+        return 0;
+    });
+}
+
+FLAGOS_API int64_t flagos_graph_destroy(flagos_graph *graph) {
+    return guarded([&] {
+        if (graph->exec)
+            (void)flagsim_graph_exec_destroy(graph->exec);
+        if (graph->graph)
+            (void)flagsim_graph_destroy(graph->graph);
+        flagos::release_graph_memory(graph->memory);
+        delete graph;
+        return 0;
+    });
+}

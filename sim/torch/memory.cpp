@@ -28,6 +28,7 @@ struct Block {
     flagsim_stream *stream;
     bool announced;
     std::vector<flagsim_stream *> used_on;
+    int graph; // whose replays write here, 0: none's
 };
 
 struct Waiting {
@@ -59,7 +60,7 @@ class Pool {
         if (block->announced)
             report(block, -1);
         if (block->used_on.empty()) {
-            idle_[block->stream].emplace(block->bytes, block);
+            idle_[{ block->stream, block->graph }].emplace(block->bytes, block);
             return;
         }
         Waiting waiting{ block, {} };
@@ -92,13 +93,52 @@ class Pool {
         return find(pointer) != nullptr;
     }
 
+    // From here to end_graph, what is allocated on the stream belongs to a graph: it is used again only
+    // inside it, since every replay writes there. Returns the graph's number.
+    int begin_graph(flagsim_stream *stream) {
+        std::lock_guard<std::mutex> hold(lock_);
+        capturing_[stream] = ++graphs_;
+        return graphs_;
+    }
+
+    void end_graph(flagsim_stream *stream) {
+        std::lock_guard<std::mutex> hold(lock_);
+        capturing_.erase(stream);
+    }
+
+    // The graph is gone: its memory is like any other.
+    void release_graph(int graph) {
+        std::lock_guard<std::mutex> hold(lock_);
+        for (auto &entry : live_)
+            if (entry.second->graph == graph)
+                entry.second->graph = 0;
+        for (auto &waiting : waiting_)
+            if (waiting.block->graph == graph)
+                waiting.block->graph = 0;
+        for (auto list = idle_.begin(); list != idle_.end();) {
+            if (list->first.second != graph) {
+                ++list;
+                continue;
+            }
+            for (auto &entry : list->second) {
+                entry.second->graph = 0;
+                idle_[{ list->first.first, 0 }].insert(entry);
+            }
+            list = idle_.erase(list);
+        }
+    }
+
     // Frees without the lock: a free waits for the device, whose kernels may be giving blocks back.
     void release_idle() {
-        std::map<flagsim_stream *, std::multimap<size_t, Block *>> idle;
+        IdleLists idle;
         {
             std::lock_guard<std::mutex> hold(lock_);
             collect_waiting();
-            idle.swap(idle_);
+            for (auto list = idle_.begin(); list != idle_.end();)
+                if (list->first.second == 0)
+                    idle.insert(idle_.extract(list++));
+                else
+                    ++list;
             for (auto &list : idle)
                 for (auto &entry : list.second)
                     if (entry.second->device >= 0)
@@ -120,6 +160,13 @@ class Pool {
     }
 
   private:
+    using IdleLists = std::map<std::pair<flagsim_stream *, int>, std::multimap<size_t, Block *>>;
+
+    int graph_of(flagsim_stream *stream) const {
+        auto found = capturing_.find(stream);
+        return found == capturing_.end() ? 0 : found->second;
+    }
+
     static size_t rounded(size_t bytes) {
         size_t step = 512;
         while (step * 8 < bytes)
@@ -129,7 +176,7 @@ class Pool {
 
     Block *find_idle(size_t requested, flagsim_stream *stream) {
         const size_t bytes = rounded(requested);
-        auto &list = idle_[stream];
+        auto &list = idle_[{ stream, graph_of(stream) }];
         auto found = list.lower_bound(bytes);
         if (found == list.end() || found->first > bytes + bytes / 4)
             return nullptr;
@@ -166,7 +213,7 @@ class Pool {
                              bytes, " bytes on device ", device, ": ", std::strerror(-result));
             reserved_[device].increase(bytes);
         }
-        return new Block{ pointer, bytes, 0, device, stream, false, {} };
+        return new Block{ pointer, bytes, 0, device, stream, false, {}, graph_of(stream) };
     }
 
     static void destroy(Block *block) {
@@ -187,7 +234,7 @@ class Pool {
                 continue;
             }
             Block *block = waiting_[i].block;
-            idle_[block->stream].emplace(block->bytes, block);
+            idle_[{ block->stream, block->graph }].emplace(block->bytes, block);
             waiting_[i] = std::move(waiting_.back());
             waiting_.pop_back();
         }
@@ -210,7 +257,9 @@ class Pool {
     }
 
     std::mutex lock_;
-    std::map<flagsim_stream *, std::multimap<size_t, Block *>> idle_;
+    IdleLists idle_; // by stream and graph
+    std::map<flagsim_stream *, int> capturing_;
+    int graphs_ = 0;
     std::map<const void *, Block *> live_;
     std::vector<Waiting> waiting_;
     std::array<c10::CachingDeviceAllocator::Stat, kDevicesMax> allocated_, reserved_;
@@ -322,6 +371,18 @@ bool owns(const c10::DataPtr &memory) {
 void announce(const c10::DataPtr &memory) {
     if (owns(memory))
         pool().announce(static_cast<Block *>(memory.get_context()));
+}
+
+int begin_graph_memory(flagsim_stream *stream) {
+    return pool().begin_graph(stream);
+}
+
+void end_graph_memory(flagsim_stream *stream) {
+    pool().end_graph(stream);
+}
+
+void release_graph_memory(int graph) {
+    pool().release_graph(graph);
 }
 
 bool is_pinned(const void *pointer) {

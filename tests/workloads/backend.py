@@ -365,6 +365,35 @@ def check_streams_run_beside_each_other_and_events_order_them():
     assert z.item() == 4
 
 
+def check_a_graph_replays_with_what_its_inputs_hold_now():
+    x = torch.ones(100, device=DEVICE)
+    kept = torch.zeros(100, device=DEVICE)
+    graph = flagos.Graph()
+    with flagos.graph(graph):
+        y = torch.exp(x) * 2
+        y = y - y.sum() / 100
+        kept.copy_(y + x)
+    assert kept.sum().item() == 0, "a captured operator ran"
+    for value in (1.0, 3.0):
+        x.fill_(value)
+        flagos.synchronize()
+        counts = counted(graph.replay)
+        assert counts["api_calls"]["graph launch"] == 1 and counts["api_calls"]["kernel launch"] == 0
+        assert counts["graph_kernels"] >= 5, counts
+        other = torch.full((100,), 7.0, device=DEVICE)  # must not lie in the graph's memory
+        graph.replay()
+        flagos.synchronize()
+        close(kept, torch.full((100,), value), 1e-4)
+        assert other.sum().item() == 700
+    raises(RuntimeError, "captured", lambda: capture_what_waits(x))
+    assert torch.ones(2, device=DEVICE).nonzero().numel() == 2
+
+
+def capture_what_waits(x):
+    with flagos.graph(flagos.Graph()):
+        x.nonzero()
+
+
 def check_pinned_memory_is_copied_without_waiting():
     host = torch.randn(1000).pin_memory()
     assert host.is_pinned() and not torch.randn(3).is_pinned()

@@ -143,6 +143,58 @@ def stream(stream):
         set_stream(before)
 
 
+# ---- graphs
+
+
+class Graph:
+    """Work that was described once and is started by one call, as torch.cuda.CUDAGraph.
+
+    What it reads and writes are the tensors that were used while it was captured. What the host must see, or makes
+    it wait, cannot be captured.
+    """
+
+    def __init__(self):
+        self._handle = None
+        self._complete = False
+
+    def capture_begin(self, *unused, **unused_too):
+        begin = _native.backend.flagos_graph_begin
+        begin.restype = ctypes.c_void_p
+        self._device = current_device()
+        self._handle = begin(_native.index(self._device))
+        if not self._handle:
+            raise RuntimeError(_native.backend.flagos_error_text().decode(errors="replace"))
+
+    def capture_end(self):
+        _native.call("flagos_graph_end", ctypes.c_void_p(self._handle))
+        self._complete = True
+
+    def replay(self):
+        if not self._complete:
+            raise RuntimeError("flagos: this graph was not captured to the end")
+        _native.call("flagos_graph_replay", ctypes.c_void_p(self._handle), _native.index(self._device))
+
+    def reset(self):
+        if self._handle:
+            _native.call("flagos_graph_destroy", ctypes.c_void_p(self._handle))
+        self._handle, self._complete = None, False
+
+    def __del__(self):
+        self.reset()
+
+
+@contextlib.contextmanager
+def graph(graph, stream=None):
+    """Captures what the block does on a stream of its own into the graph."""
+    synchronize()
+    with globals()["stream"](stream or Stream()):
+        graph.capture_begin()
+        try:
+            yield
+        finally:
+            graph.capture_end()
+
+
 # ---- memory
 
 
