@@ -74,10 +74,10 @@ static inline void run(const char *faults, void (*scenario)(void)) {
 enum { LAUNCHES = 40, GRAPH_KERNELS = 3, GRAPH_LAUNCHES = 2, OPERATOR = 4000000, RANGE = 9000000 };
 
 static struct fp_tracer *tracer;
-static int failed_pushes;
+static atomic_int failed_pushes;
 
 static inline void push(enum fp_id_kind kind, uint64_t id) {
-    failed_pushes += ops->push(tracer, kind, id) != 0;
+    atomic_fetch_add(&failed_pushes, ops->push(tracer, kind, id) != 0);
 }
 
 static inline void pop(enum fp_id_kind kind) {
@@ -501,7 +501,15 @@ static inline void scenario_forked(void) {
     CHECK_EQUAL(collected_count(&all, FP_KIND_KERNEL), 2);
 }
 
+// A program that exits in the middle of things leaves memory in use by threads that still run: no leak.
+static bool exits_in_the_middle;
+int __lsan_is_turned_off(void);  // NOLINT: the leak sanitizer's name for its hook
+int __lsan_is_turned_off(void) { // NOLINT
+    return exits_in_the_middle;
+}
+
 static inline void scenario_exits_while_recording(void) {
+    exits_in_the_middle = true;
     open_tracer();
     start();
     work();
