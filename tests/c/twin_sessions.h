@@ -503,8 +503,10 @@ static inline void scenario_forked(void) {
 
 // A program that exits in the middle of things leaves memory in use by threads that still run: no leak.
 static bool exits_in_the_middle;
-int __lsan_is_turned_off(void);  // NOLINT: the leak sanitizer's name for its hook
-int __lsan_is_turned_off(void) { // NOLINT
+// NOLINTNEXTLINE: the leak sanitizer asks by this name
+__attribute__((visibility("default"))) int __lsan_is_turned_off(void);
+// NOLINTNEXTLINE
+int __lsan_is_turned_off(void) {
     return exits_in_the_middle;
 }
 
