@@ -799,6 +799,72 @@ static void recordings_lose_nothing_whichever_thread_drains_last(void **state) {
     run("tiny_buffers=2000,late_buffers", through_recordings);
 }
 
+static void ledger_of_launches(struct fp_ledger *ledger) {
+    struct fp_accelerator *accelerator = NULL;
+    struct fp_recording *recording = NULL;
+    setenv("FLAGOS_TRACER_LIBRARY", library, 1);
+    CHECK_EQUAL(fp_accelerator_choose(&accelerator, NULL), 0);
+    tracer = accelerator->tracer;
+    flagsim_truth_reset();
+    CHECK_EQUAL(fp_recording_start(accelerator, NULL, &recording, NULL), 0);
+    for (int i = 0; i < 100; i++)
+        launch(i % LAUNCHES);
+    flagsim_device_synchronize();
+    CHECK_EQUAL(fp_recording_stop(recording, 0, NULL), 0);
+    CHECK_EQUAL(fp_recording_finish(recording, INT64_MIN, INT64_MAX, NULL), 0);
+    fp_recording_ledger(recording, ledger);
+    read_truth();
+    fp_recording_free(recording);
+}
+
+// Nobody tells that these are gone: the launches that have no work do.
+static void lost_unseen(void) {
+    struct fp_ledger ledger;
+    ledger_of_launches(&ledger);
+    uint64_t lost = truth.records[FLAGSIM_FATE_LOST][FLAGSIM_RECORD_KERNEL];
+    CHECK(lost > 0, "the fault did nothing");
+    CHECK_EQUAL(ledger.rows[FP_KIND_RUNTIME].unpaired + ledger.rows[FP_KIND_DRIVER].unpaired, lost);
+    CHECK(!ledger.complete, "the ledger says that nothing is missing");
+}
+
+static void work_that_is_lost_unseen_shows_as_launches_without_work(void **state) {
+    (void)state;
+    run("lose_records", lost_unseen);
+    run("lose_records=7,tiny_buffers", lost_unseen);
+}
+
+static void dropped_and_told(void) {
+    struct fp_ledger ledger;
+    ledger_of_launches(&ledger);
+    uint64_t dropped = truth.records[FLAGSIM_FATE_DROPPED][FLAGSIM_RECORD_KERNEL];
+    CHECK(dropped > 0, "the fault did nothing");
+    CHECK_EQUAL(ledger.rows[FP_KIND_COUNT].lost[FP_LOSS_DROPPED], dropped);
+    CHECK_EQUAL(ledger.rows[FP_KIND_RUNTIME].unpaired + ledger.rows[FP_KIND_DRIVER].unpaired, dropped);
+    CHECK_EQUAL(ledger.rows[FP_KIND_KERNEL].kept, 100 - dropped);
+    CHECK(!ledger.complete, "the ledger says that nothing is missing");
+}
+
+static void the_ledger_holds_what_the_vendor_dropped_and_what_that_left_alone(void **state) {
+    (void)state;
+    run("drop_records", dropped_and_told);
+}
+
+static void timeless(void) {
+    struct fp_ledger ledger;
+    ledger_of_launches(&ledger);
+    CHECK_EQUAL(ledger.rows[FP_KIND_KERNEL].lost[FP_LOSS_NO_TIMING],
+                truth.records[FLAGSIM_FATE_NO_TIMING][FLAGSIM_RECORD_KERNEL]);
+    CHECK_EQUAL(ledger.rows[FP_KIND_KERNEL].lost[FP_LOSS_MALFORMED],
+                truth.records[FLAGSIM_FATE_END_BEFORE_START][FLAGSIM_RECORD_KERNEL]);
+    CHECK(!ledger.complete, "the ledger says that nothing is missing");
+}
+
+static void the_ledger_holds_records_without_usable_times(void **state) {
+    (void)state;
+    run("timing_zero", timeless);
+    run("end_before_start", timeless);
+}
+
 // ---- Memory
 
 static void undrained(void) {
@@ -850,6 +916,9 @@ int main(void) {
         cmocka_unit_test(a_forked_child_lives_and_the_parents_session_goes_on),
         cmocka_unit_test(a_program_may_exit_while_recording),
         cmocka_unit_test(recordings_lose_nothing_whichever_thread_drains_last),
+        cmocka_unit_test(work_that_is_lost_unseen_shows_as_launches_without_work),
+        cmocka_unit_test(the_ledger_holds_what_the_vendor_dropped_and_what_that_left_alone),
+        cmocka_unit_test(the_ledger_holds_records_without_usable_times),
         cmocka_unit_test(what_finds_no_buffer_is_counted_as_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
