@@ -51,6 +51,8 @@ struct plan {
     struct fp_idmap processes; // hash of pid: kept events
     uint8_t *lane_kept;
     size_t lane_room;
+    bool any_arrows;
+    struct fp_idmap wanted; // arrows with a half on something kept
     struct arrow_half *halves;
     size_t half_count, half_room;
     struct metadata *metadata;
@@ -192,16 +194,42 @@ static uint64_t stack_of(const struct fp_trace_event *event) {
     return mix(id_hash(&id), event->cat_id) | 1ULL << 63;
 }
 
-static int note_half(struct plan *plan, const struct fp_trace_event *event, bool in_time) {
-    if (!grow((void **)&plan->halves, &plan->half_room, plan->half_count, sizeof(*plan->halves)))
-        return -ENOMEM;
-    plan->halves[plan->half_count++] = (struct arrow_half){
+static struct arrow_half half_of(const struct fp_trace_event *event, bool in_time) {
+    return (struct arrow_half){
         event->number,
         mix(id_hash(&event->id), event->cat_id),
         mix(event->lane, (uint64_t)event->ts_ns),
         event->phase,
         in_time,
     };
+}
+
+static bool half_stands(const struct plan *plan, const struct arrow_half *half) {
+    if (fp_idmap_find(&plan->slices, half->slice))
+        return true;
+    return half->in_time && !fp_select_by_kind(plan->select);
+}
+
+// Second reading: the arrows that have an end on something kept.
+static int want_arrow(void *user, const struct fp_trace_event *event) {
+    struct plan *plan = user;
+    if (!fp_event_is_flow(event))
+        return 0;
+    struct arrow_half half = half_of(event, fp_select_test(plan->select, event) == 1);
+    return !half_stands(plan, &half) || fp_idmap_at(&plan->wanted, half.arrow, NULL) ? 0 : -ENOMEM;
+}
+
+// Third reading: all ends of those.
+static int note_half(void *user, const struct fp_trace_event *event) {
+    struct plan *plan = user;
+    if (!fp_event_is_flow(event))
+        return 0;
+    struct arrow_half half = half_of(event, fp_select_test(plan->select, event) == 1);
+    if (!fp_idmap_find(&plan->wanted, half.arrow))
+        return 0;
+    if (!grow((void **)&plan->halves, &plan->half_room, plan->half_count, sizeof(*plan->halves)))
+        return -ENOMEM;
+    plan->halves[plan->half_count++] = half;
     return 0;
 }
 
@@ -242,7 +270,8 @@ static int judge(void *user, const struct fp_trace_event *event) {
     case 's':
     case 't':
     case 'f':
-        return note_half(plan, event, selected == 1);
+        plan->any_arrows = true; // decided when all kept slices are known
+        return 0;
     case 'B':
     case 'b':
     case 'S':
@@ -265,12 +294,6 @@ enum {
     START_STANDS = 4,
     END_STANDS = 8,
 };
-
-static bool half_stands(const struct plan *plan, const struct arrow_half *half) {
-    if (fp_idmap_find(&plan->slices, half->slice))
-        return true;
-    return half->in_time && !fp_select_by_kind(plan->select);
-}
 
 // An id that starts several arrows numbers them: the n-th start belongs to the n-th end. An id with one start
 // may have many ends, as a graph's launch has.
@@ -355,6 +378,28 @@ static void plan_free(struct plan *plan) {
     fp_idmap_free(&plan->slices);
     fp_idmap_free(&plan->said);
     fp_idmap_free(&plan->processes);
+    fp_idmap_free(&plan->wanted);
+}
+
+static int read_again(const char *path, struct plan *plan, const struct fp_reader_options *options,
+                      int (*each)(void *user, const struct fp_trace_event *event), struct fp_error *err) {
+    struct fp_reader *reader;
+    fp_select_begin(plan->select);
+    int code = fp_reader_open(path, options, &reader, err);
+    if (!code)
+        code = fp_reader_run(reader, each, plan, err);
+    fp_reader_close(reader);
+    return code;
+}
+
+static int choose_arrows(const char *path, struct plan *plan, const struct fp_reader_options *options,
+                         struct fp_error *err) {
+    if (!plan->any_arrows)
+        return 0;
+    int code = read_again(path, plan, options, want_arrow, err);
+    if (!code && fp_idmap_count(&plan->wanted))
+        code = read_again(path, plan, options, note_half, err);
+    return code ? code : decide_arrows(plan);
 }
 
 int fp_cut_plan(const char *path, struct fp_select *select, const struct fp_reader_options *options,
@@ -370,9 +415,9 @@ int fp_cut_plan(const char *path, struct fp_select *select, const struct fp_read
     if (!code)
         code = keep_open_begins(&plan);
     if (!code)
-        code = decide_arrows(&plan);
-    if (!code)
         decide_metadata(&plan, reader);
+    if (!code)
+        code = choose_arrows(path, &plan, options, err);
     if (code == -ENOMEM)
         fp_error_set(err, "%s: not enough memory to decide what to keep", path);
     fp_reader_close(reader);

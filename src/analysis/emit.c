@@ -48,6 +48,10 @@ void fp_emit_free(struct fp_emit *emit) {
     free(emit);
 }
 
+void fp_emit_set_salvaged(struct fp_emit *emit, bool salvaged) {
+    emit->mender.salvaged = salvaged;
+}
+
 void fp_emit_set_header_filter(struct fp_emit *emit, fp_emit_header_filter *filter, void *user) {
     emit->filter = filter;
     emit->filter_user = user;

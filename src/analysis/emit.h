@@ -45,6 +45,10 @@ struct fp_emit;
 struct fp_emit *fp_emit_new(struct fp_output *output, const struct fp_emit_options *options);
 void fp_emit_free(struct fp_emit *emit); // NULL is allowed
 
+// From here on texts are looked through byte by byte, or no longer. A reader that stepped over nothing yet
+// hands out texts that need no look, which is much faster.
+void fp_emit_set_salvaged(struct fp_emit *emit, bool salvaged);
+
 // Changes a top-level key on its way: false leaves it out; *value may be replaced by a text that lives until
 // the next call.
 typedef bool fp_emit_header_filter(void *user, const struct fp_trace_header *header, struct fp_text *value);

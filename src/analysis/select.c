@@ -15,6 +15,7 @@
 
 #include "analysis/idmap.h"
 #include "analysis/kinds.h"
+#include "analysis/pattern.h"
 
 struct range {
     uint64_t low, high;
@@ -284,11 +285,10 @@ static int matches(struct pattern *pattern, const struct fp_trace_event *event) 
     }
     uint8_t *answer = &pattern->answers[event->name_id];
     if (!*answer) {
-        regmatch_t whole = { 0, (regoff_t)event->name.size };
-        int code = regexec(&pattern->compiled, event->name.at, 1, &whole, REG_STARTEND);
-        if (code == REG_ESPACE)
-            return -ENOMEM;
-        *answer = code == 0 ? 2 : 1;
+        int match = fp_pattern_match(&pattern->compiled, event->name);
+        if (match < 0)
+            return match;
+        *answer = match ? 2 : 1;
     }
     return *answer == 2;
 }

@@ -19,7 +19,7 @@ static const char text[] =
     "By time, what touches [FROM, TO) is kept, whole. By step, the host's events in the step are kept, and\n"
     "the device work that they launched whenever it ran. By kernel, the work whose name matches, the calls\n"
     "that launched it and the operators that own it. By device, all of the host but the launches of other\n"
-    "devices' work. The file is read two to four times; memory is one bit an event and 16 bytes for each\n"
+    "devices' work. The file is read two to six times; memory is one bit an event and 16 bytes for each\n"
     "slice that is kept.\n";
 
 static const char examples[] =

@@ -8,11 +8,11 @@
 
 #include <errno.h>
 #include <math.h>
-#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/pattern.h"
 #include "analysis/select.h"
 
 enum measure { MEASURE_PERCENT, MEASURE_TIME, MEASURE_NUMBER };
@@ -154,8 +154,7 @@ static struct fp_text name_of(const struct fp_diff *diff, const struct fp_diff_r
 }
 
 static bool matches(const regex_t *compiled, struct fp_text name) {
-    regmatch_t whole = { 0, (regoff_t)name.size };
-    return regexec(compiled, name.at, 1, &whole, REG_STARTEND) == 0;
+    return fp_pattern_match(compiled, name) == 1;
 }
 
 static void tell(struct fp_report *report, const struct limit *limit, const struct fp_diff *diff,

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "analysis/secrets.h"
+#include "cli/progress.h"
 
 struct course {
     const struct fp_rewrite *rewrite;
@@ -106,12 +107,22 @@ static int copy(struct course *course, struct fp_reader *reader, struct fp_outpu
     struct fp_emit *emit = begin(course, reader, output, salvaged);
     if (!emit)
         return -ENOMEM;
+    struct fp_progress progress;
+    fp_progress_begin(&progress, fp_reader_source(reader));
+    if (salvaged)
+        fp_emit_set_salvaged(emit, fp_reader_note(reader, FP_NOTE_JSON_FAULT)->count > 0);
     fp_emit_headers(emit, reader);
     for (; code == 1 && !fp_emit_state(emit) && !course->failed; code = fp_reader_next(reader, &event, err)) {
         course->result->events++;
+        fp_progress_event(&progress, course->result->events);
+        if (salvaged)
+            fp_emit_set_salvaged(emit, fp_reader_note(reader, FP_NOTE_JSON_FAULT)->count > 0);
         if (!cut || fp_cut_keeps(cut, event->number))
             course->failed = put_event(course, emit, event);
     }
+    fp_progress_end(&progress);
+    if (salvaged) // what stands behind the events may be broken too
+        fp_emit_set_salvaged(emit, fp_reader_note(reader, FP_NOTE_JSON_FAULT)->count > 0);
     if (code >= 0 && !course->failed && course->rewrite->finish)
         course->failed = course->rewrite->finish(course->rewrite->user, reader, emit);
     if (code >= 0)
