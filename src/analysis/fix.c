@@ -31,6 +31,7 @@ static const struct {
     [FP_FIX_ESCAPES] = { "escapes", "backslashes that JSON wants doubled, doubled" },
     [FP_FIX_CONTROLS] = { "controls", "bare control bytes, escaped" },
     [FP_FIX_NUMBERS] = { "numbers", "NaN and infinities, written as null" },
+    [FP_FIX_COMMAS] = { "commas", "commas before a closing brace or bracket, left out" },
     [FP_FIX_COUNTERS] = { "counters", "counter samples without a finite value, left out" },
     [FP_FIX_NO_EVENT] = { "no_event", "elements of the list that are no events, left out" },
     [FP_FIX_TIMELESS] = { "timeless", "events whose time is no number, left out" },
@@ -757,4 +758,5 @@ void fp_fix_note_text(struct fp_fix *fix, const struct fp_reader *reader, const 
     count_many(fix, FP_FIX_ESCAPES, mended->escapes);
     count_many(fix, FP_FIX_CONTROLS, mended->controls);
     count_many(fix, FP_FIX_NUMBERS, mended->numbers);
+    count_many(fix, FP_FIX_COMMAS, mended->commas);
 }

@@ -25,6 +25,7 @@ enum fp_fix_kind {
     FP_FIX_ESCAPES,
     FP_FIX_CONTROLS,
     FP_FIX_NUMBERS,
+    FP_FIX_COMMAS,
     FP_FIX_COUNTERS,
     FP_FIX_NO_EVENT,
     FP_FIX_TIMELESS,

@@ -106,6 +106,13 @@ static size_t mend_word(struct fp_mender *mender, const char *at, size_t size) {
     return length;
 }
 
+// A comma with nothing but blanks between it and the bracket that closes.
+static bool comma_is_last(struct fp_text text, size_t i) {
+    for (i++; i < text.size && strchr(" \t\r\n", text.at[i]) && text.at[i];)
+        i++;
+    return i < text.size && (text.at[i] == '}' || text.at[i] == ']');
+}
+
 bool fp_mend_needed(const struct fp_mender *mender, struct fp_text text) {
     return mender->salvaged || (has_high_bytes(text) && !is_utf8(text));
 }
@@ -131,7 +138,10 @@ struct fp_text fp_mend_json(struct fp_mender *mender, struct fp_text text) {
             i += mend_word(mender, text.at + i, text.size - i);
             continue;
         }
-        append(mender, &c, 1);
+        if (!in_string && c == ',' && comma_is_last(text, i))
+            mender->mended.commas++;
+        else
+            append(mender, &c, 1);
         i++;
     }
     return result(mender);

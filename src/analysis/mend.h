@@ -16,6 +16,7 @@ struct fp_mended {
     uint64_t escapes;  // backslashes that JSON wants doubled
     uint64_t controls; // bare control bytes
     uint64_t numbers;  // NaN and infinities, now null
+    uint64_t commas;   // before a closing brace or bracket, left out
 };
 
 // All zero is ready for use. A result lives until the next call.

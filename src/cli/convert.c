@@ -221,7 +221,7 @@ static bool describe(const struct fp_options *options, const struct outcome *out
         fp_report_count(report, outcomes[i].events);
         fp_report_count(report, outcomes[i].written);
         fp_report_count(report, mended->utf8);
-        fp_report_count(report, mended->escapes + mended->controls + mended->numbers);
+        fp_report_count(report, mended->escapes + mended->controls + mended->numbers + mended->commas);
     }
     bool good = fp_options_report(options, "convert", report, false);
     fp_report_free(report);

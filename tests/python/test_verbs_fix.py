@@ -138,6 +138,12 @@ def test_other_encodings_become_plain_utf8(fix, fixtures_dir, name):
     assert len(events_of(good)) > 0 and changes["encoding"] == 1
 
 
+def test_a_trailing_comma_goes_and_nothing_else(fix, write):
+    good, changes, _ = fix(write('[{"ph": "X", "name": "a, ]", "pid": 1, "tid": 1, "ts": 1, "dur": 2, "args": {"l": [1, 2 , ], }, }, ]'))
+    assert events_of(good) == [slice_("a, ]", 1, 2, args={"l": [1, 2]})]
+    assert changes["commas"] == 3
+
+
 def test_an_unescaped_backslash_keeps_the_path(fix, fixtures_dir):
     good, _, _ = fix(case(fixtures_dir, "02"))
     assert events_of(good)[0]["name"] == "torch\\cuda\\__init__.py(219): _lazy_init"
