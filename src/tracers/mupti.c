@@ -12,6 +12,7 @@
 
 #include "tracers/mupti.h"
 
+#include "tracers/ablation.h"
 #include "tracers/mupti_abi.h"
 #include "tracers/mupti_layout.h"
 #include "tracers/twin_places.h"
@@ -80,6 +81,8 @@ static int confirm(const struct fp_twin_library *library, struct fp_error *err) 
         { FP_MUPTI_NOT_INITIALIZED, "NOT_INITIALIZED" },
     };
     int status = 0;
+    if (fp_ablated("numbers"))
+        return 0;
     for (size_t at = 0; status == 0 && at < sizeof(results) / sizeof(results[0]); at++)
         status = confirm_result(library, results[at].result, results[at].word, err);
     if (status == 0)

@@ -7,6 +7,7 @@
 #include "tracers/twin_decode.h"
 
 #include "base/log.h"
+#include "tracers/ablation.h"
 #include "tracers/calls.h"
 #include "tracers/nested_calls.h"
 #include "tracers/records.h"
@@ -243,12 +244,17 @@ static void read_memory_work(const struct reading *reading) {
 static void read_external(const struct reading *reading) {
     const uint32_t *stacks = reading->decoder->options.layout->external_kinds;
     uint64_t kind = get(reading, FP_TWIN_EXTERNAL_KIND);
+    uint64_t framework_id = get(reading, FP_TWIN_EXTERNAL_ID);
     fp_vendor_id id = { (uint32_t)get(reading, FP_TWIN_CORRELATION) };
+    if (fp_ablated("ids")) {
+        uint64_t held = framework_id;
+        framework_id = id.value;
+        id.value = (uint32_t)held;
+    }
     for (int stack = 0; stack < FP_ID_KIND_COUNT; stack++)
         if (stacks[stack] == kind) {
             reading->decoder->seen.external_ids++;
-            reading->sink->correlate(reading->sink->owner, id, (enum fp_id_kind)stack,
-                                     get(reading, FP_TWIN_EXTERNAL_ID));
+            reading->sink->correlate(reading->sink->owner, id, (enum fp_id_kind)stack, framework_id);
         }
 }
 

@@ -16,6 +16,7 @@ enum {
     GRID_YZ_MAX = 1 << 20,
     DEVICES_MAX = 1024,
     EXTERNAL_KINDS = 5,
+    EXTERNAL_IDS_ENOUGH = 4,
     STEP = 8, // records lie at multiples of it
 };
 
@@ -292,9 +293,10 @@ enum fp_twin_verdict fp_twin_evidence_judge(const struct fp_twin_evidence *evide
                      tally->untimely, tally->untimely + tally->timely, shape_words[shape]);
             return FP_TWIN_DIFFERS;
         }
-        // Calls may have been dropped or lie behind a broken record; where the id lies elsewhere none is
-        // known.
-        if (known * 8 < tally->id_count) {
+        // Calls may have been dropped, or not have returned yet when the last of few ids was written; where
+        // the id lies elsewhere none is known.
+        uint32_t enough = shape == FP_TWIN_EXTERNAL ? EXTERNAL_IDS_ENOUGH : 1;
+        if (tally->id_count >= enough && known * 8 < tally->id_count) {
             undecided = true;
             if (final && evidence->call_count) {
                 snprintf(why, capacity, "%u of %u %s records carry no id of a call", tally->id_count - known,

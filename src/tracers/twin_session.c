@@ -7,6 +7,7 @@
 #include "tracers/twin_session.h"
 
 #include "base/log.h"
+#include "tracers/ablation.h"
 #include "tracers/clock.h"
 #include "tracers/twin_decode.h"
 #include "tracers/twin_window.h"
@@ -242,7 +243,7 @@ static void follow_clock(struct fp_tracer *tracer) {
 }
 
 int64_t fp_twin_to_epoch(struct fp_tracer *tracer, int64_t vendor_ns) {
-    return fp_clock_to_epoch(&tracer->clock, vendor_ns);
+    return fp_ablated("clock") ? vendor_ns : fp_clock_to_epoch(&tracer->clock, vendor_ns);
 }
 
 static const char *library_name(void *owner, uint32_t domain, uint32_t cbid) {
@@ -349,6 +350,12 @@ static void discard_leftovers(struct fp_tracer *tracer) {
                vendors_count);
 }
 
+// NULL where the library's own is not to be trusted.
+static fp_twin_next_fn iterator_of(const struct fp_tracer *tracer) {
+    bool by_size = tracer->profile->manners & FP_TWIN_WALK_BY_SIZE && !fp_ablated("iterator");
+    return by_size ? NULL : tracer->library.call.next_record;
+}
+
 static void keep_call(void *owner, uint32_t thread, uint64_t start, fp_vendor_id id) {
     fp_twin_window_call(owner, thread, start, id);
 }
@@ -358,10 +365,10 @@ static int make_decoder(struct fp_tracer *tracer, bool all_calls, struct fp_erro
     struct fp_twin_decoder_options options = {
         .layout = &tracer->library.layout,
         .log_name = profile->name,
-        .next = profile->manners & FP_TWIN_WALK_BY_SIZE ? NULL : tracer->library.call.next_record,
+        .next = iterator_of(tracer),
         .known_name = profile->known_name,
         .library_name = library_name,
-        .names_at_end = profile->manners & FP_TWIN_NAMES_AT_END,
+        .names_at_end = profile->manners & FP_TWIN_NAMES_AT_END && !fp_ablated("names"),
         .launches = profile->launches,
         .owner = tracer,
         .all_calls = all_calls,
@@ -510,6 +517,8 @@ int fp_twin_stop(struct fp_tracer *tracer, uint64_t timeout_ns, struct fp_error 
 static void drain_dropped(struct fp_tracer *tracer, const struct fp_sink *sink) {
     uint64_t spare[FP_KIND_COUNT + 1] = { 0 };
     size_t dropped = 0;
+    if (fp_ablated("lost"))
+        return;
     fp_buffers_take_dropped(buffers_of(tracer), spare);
     for (int kind = 0; kind <= FP_KIND_COUNT; kind++)
         if (spare[kind])
@@ -563,14 +572,13 @@ static void reach_verdict(struct fp_tracer *tracer, const struct fp_sink *sink, 
 // Judged is every buffer of a session until each sort of record has been seen to agree.
 static void take_buffer(struct fp_tracer *tracer, const struct fp_sink *sink,
                         const struct fp_buffer *buffer) {
-    fp_twin_next_fn next =
-        tracer->profile->manners & FP_TWIN_WALK_BY_SIZE ? NULL : tracer->library.call.next_record;
-    if (tracer->verdict == FP_TWIN_DIFFERS || fp_twin_evidence_is_complete(&tracer->evidence)) {
+    if (tracer->verdict == FP_TWIN_DIFFERS || fp_twin_evidence_is_complete(&tracer->evidence) ||
+        fp_ablated("layout")) {
         use_buffer(tracer, sink, buffer);
         return;
     }
-    fp_twin_evidence_add(&tracer->evidence, &tracer->library.layout, &tracer->around, next, buffer->bytes,
-                         buffer->valid);
+    fp_twin_evidence_add(&tracer->evidence, &tracer->library.layout, &tracer->around, iterator_of(tracer),
+                         buffer->bytes, buffer->valid);
     tracer->held[tracer->held_count++] = *buffer;
     reach_verdict(tracer, sink, tracer->held_count == HELD_MAX);
 }
@@ -578,7 +586,7 @@ static void take_buffer(struct fp_tracer *tracer, const struct fp_sink *sink,
 // A library that has given ids back once gives them always; one that was given ids and gave none back, never.
 static void find_operators(struct fp_tracer *tracer, const struct fp_sink *sink) {
     uint64_t missed = 0;
-    if (!atomic_load(&tracer->logs_ids) || !fp_twin_window_was_used(tracer->window))
+    if (!atomic_load(&tracer->logs_ids) || !fp_twin_window_was_used(tracer->window) || fp_ablated("window"))
         return;
     if (fp_twin_decoder_seen(tracer->decoder).external_ids > 0) {
         atomic_store(&tracer->logs_ids, false);
