@@ -11,6 +11,7 @@ import torch
 
 ROUNDS = 5
 SIZE = 256
+MANY = 1 << 20
 
 
 def synchronize(device):
@@ -33,7 +34,8 @@ def run(device, rounds=ROUNDS, size=SIZE):
     total = torch.zeros(size, device=device)
     total += value.sum(0)
     total[:16] += ordered + order
-    return total.sum().item()
+    # A sum of so many is made by several blocks, which torch-cuda first gives a counter set to zero: a fill.
+    return (total.sum() + torch.ones(MANY, device=device).sum() / MANY).item()
 
 
 if __name__ == "__main__":
