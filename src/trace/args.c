@@ -17,7 +17,7 @@ static const struct fp_text keys[] = {
 };
 
 static uint8_t table[SLOTS]; // number plus one
-static uint64_t heads[FP_ARG_COUNT];
+struct fp_arg_head fp_arg_heads[FP_ARG_COUNT + 1];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 const char *fp_arg_key(enum fp_arg_id id) {
@@ -26,6 +26,8 @@ const char *fp_arg_key(enum fp_arg_id id) {
 
 static inline uint64_t head_of(const char *key, size_t size) {
     uint64_t head;
+    if (!size)
+        return 0;
     memcpy(&head, key, 8);
     return size >= 8 ? head : head & ((1ULL << (8 * size)) - 1);
 }
@@ -35,11 +37,17 @@ static inline unsigned slot_of(uint64_t head, size_t size) {
 }
 
 static void fill(void) {
+    fp_arg_heads[FP_ARG_COUNT].head = 1; // no key begins with byte 1: never as expected
+    fp_arg_heads[FP_ARG_COUNT].mask = 0xFF;
     for (unsigned id = 0; id < FP_ARG_COUNT; id++) {
         char padded[64] = { 0 };
         memcpy(padded, keys[id].at, keys[id].size);
-        heads[id] = head_of(padded, keys[id].size);
-        unsigned slot = slot_of(heads[id], keys[id].size);
+        fp_arg_heads[id].head = head_of(padded, keys[id].size);
+        fp_arg_heads[id].size = (uint32_t)keys[id].size;
+        fp_arg_heads[id].mask = keys[id].size >= 8 ? UINT64_MAX : (1ULL << (8 * keys[id].size)) - 1;
+        if (keys[id].size > 8)
+            memcpy(&fp_arg_heads[id].tail, padded + keys[id].size - 8, 8);
+        unsigned slot = slot_of(fp_arg_heads[id].head, keys[id].size);
         while (table[slot])
             slot = (slot + 1) % SLOTS;
         table[slot] = (uint8_t)(id + 1);
@@ -54,8 +62,7 @@ unsigned fp_arg_find(const char *key, size_t size) {
     uint64_t head = head_of(key, size);
     for (unsigned slot = slot_of(head, size); table[slot]; slot = (slot + 1) % SLOTS) {
         unsigned id = table[slot] - 1u;
-        if (heads[id] == head && keys[id].size == size &&
-            (size <= 8 || memcmp(keys[id].at + 8, key + 8, size - 8) == 0))
+        if (fp_arg_heads[id].head == head && fp_arg_is(id, key, size))
             return id;
     }
     return FP_ARG_COUNT;

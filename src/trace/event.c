@@ -3,42 +3,11 @@
 // In:  the fields that the walk found. Out: struct fp_trace_event, complete. Names and categories get their
 // numbers here.
 
-#include "trace/reader_internal.h"
-
 #include <errno.h>
 #include <stdlib.h>
 
-// The number in up to eight digits that stand at `at`.
-static inline uint64_t eight_digits(uint64_t word) {
-    word = (word & 0x0F0F0F0F0F0F0F0FULL) * 2561 >> 8;
-    word = (word & 0x00FF00FF00FF00FFULL) * 6553601 >> 16;
-    return (word & 0x0000FFFF0000FFFFULL) * 42949672960001ULL >> 32;
-}
-
-// Plain digits, at most 19 of them, at least one. Bytes around the text may be read.
-static inline bool plain_digits(const char *at, size_t size, uint64_t *value) {
-    uint64_t sum = 0;
-    if (size - 1 > 18)
-        return false;
-    while (size >= 8) {
-        uint64_t word;
-        memcpy(&word, at, 8);
-        if (((word & 0xF0F0F0F0F0F0F0F0ULL) |
-             (((word + 0x0606060606060606ULL) & 0xF0F0F0F0F0F0F0F0ULL) >> 4)) != 0x3333333333333333ULL)
-            return false;
-        sum = sum * 100000000 + eight_digits(word);
-        at += 8;
-        size -= 8;
-    }
-    for (; size; size--, at++) {
-        unsigned digit = (unsigned)(*at - '0');
-        if (digit > 9)
-            return false;
-        sum = sum * 10 + digit;
-    }
-    *value = sum;
-    return true;
-}
+#include "trace/digits.h"
+#include "trace/reader_internal.h"
 
 struct fp_trace_id fp_field_id(const struct fp_trace_field *field) {
     struct fp_trace_id id = { { NULL, 0 }, 0, FP_ID_ABSENT, false };
@@ -63,8 +32,9 @@ struct fp_trace_id fp_field_id(const struct fp_trace_field *field) {
 }
 
 static inline void read_id(const struct fp_trace_field *field, struct fp_trace_id *id) {
-    if (field->type == '0' && plain_digits(field->value, field->value_size, &id->number)) {
+    if (field->plain == field->value_size + 1 && field->value_size <= 16) {
         id->text = (struct fp_text){ field->value, field->value_size };
+        id->number = fp_digits_value(field->value, field->value_size);
         id->kind = FP_ID_NUMBER;
         id->quoted = false;
         return;
@@ -73,26 +43,23 @@ static inline void read_id(const struct fp_trace_field *field, struct fp_trace_i
 }
 
 // A time in microseconds as text. The common form, digits with at most three decimals, is read directly.
-static enum fp_number_state read_time(struct fp_reader *reader, const struct fp_trace_field *field,
-                                      int64_t *ns) {
+static inline enum fp_number_state read_time(struct fp_reader *reader, const struct fp_trace_field *field,
+                                             int64_t *ns) {
+    static const uint16_t scale[] = { 1000, 100, 10, 1 };
+    const char *at = field->value;
+    size_t size = field->value_size, point = field->plain - 1u;
     if (field->type != '0' && field->type != '"') {
         *ns = 0;
         return FP_NUMBER_BAD;
     }
-    const char *at = field->value;
-    size_t size = field->value_size;
-    if (size > 4 && at[size - 4] == '.' && size <= 19) {
-        uint64_t units, fraction;
-        if (plain_digits(at, size - 4, &units) && plain_digits(at + size - 3, 3, &fraction)) {
+    if ((field->plain || fp_digits_plain(at, size, &point)) && point <= 15) {
+        size_t decimals = point < size ? size - point - 1 : 0;
+        if (decimals <= 3) {
+            uint64_t fraction = decimals ? fp_digits_value(at + point + 1, decimals) * scale[decimals] : 0;
             reader->fractions |= fraction != 0;
-            *ns = (int64_t)(units * 1000 + fraction);
+            *ns = (int64_t)(fp_digits_value(at, point) * 1000 + fraction);
             return FP_NUMBER_OK;
         }
-    }
-    uint64_t whole;
-    if (size <= 15 && plain_digits(at, size, &whole)) {
-        *ns = (int64_t)(whole * 1000);
-        return FP_NUMBER_OK;
     }
     bool rounded = false;
     enum fp_number_state state = fp_number_scaled((struct fp_text){ at, size }, 3, ns, &rounded);
@@ -111,6 +78,18 @@ static void note_time(struct fp_reader *reader, enum fp_note_kind kind, const st
         fp_text_show((struct fp_text){ field->value, field->value_size }, shown, sizeof(shown)));
 }
 
+// As fp_text_same, without a call for texts of 8 to 16 bytes.
+static inline bool same_short(struct fp_text a, struct fp_text b) {
+    uint64_t a_head, b_head, a_tail, b_tail;
+    if (a.size != b.size || a.size - 8 > 8)
+        return fp_text_same(a, b);
+    memcpy(&a_head, a.at, 8);
+    memcpy(&b_head, b.at, 8);
+    memcpy(&a_tail, a.at + a.size - 8, 8);
+    memcpy(&b_tail, b.at + b.size - 8, 8);
+    return a_head == b_head && a_tail == b_tail;
+}
+
 static int read_cat(struct fp_reader *reader, const struct fp_trace_field *field) {
     struct fp_trace_event *event = &reader->event;
     struct fp_text cat = { field->value, field->value_size };
@@ -118,7 +97,7 @@ static int read_cat(struct fp_reader *reader, const struct fp_trace_field *field
     unsigned char last = cat.size ? (unsigned char)cat.at[cat.size - 1] : 0;
     unsigned char middle = cat.size ? (unsigned char)cat.at[cat.size / 2] : 0;
     struct fp_cat_slot *slot = &reader->cats[(cat.size * 7 + last + middle * 3u) % FP_CAT_SLOTS];
-    if (!slot->text.at || !fp_text_same(slot->text, cat)) {
+    if (!slot->text.at || !same_short(slot->text, cat)) {
         uint32_t id = fp_intern_add(reader->names, cat);
         if (id == FP_NO_ID)
             return -ENOMEM;
@@ -249,56 +228,29 @@ static inline void clear_event(struct fp_trace_event *event) {
     event->pid = event->tid = event->id = absent;
 }
 
-// Two, three or four bytes of a key as one number, for a switch.
-#define KEY2(a, b) ((uint32_t)(a) | (uint32_t)(b) << 8)
-#define KEY3(a, b, c) (KEY2(a, b) | (uint32_t)(c) << 16)
-#define KEY4(a, b, c, d) (KEY3(a, b, c) | (uint32_t)(d) << 24)
+static inline const struct fp_trace_field *top_field(const struct fp_reader *reader, enum fp_top_key key) {
+    return reader->top[key] == FP_NO_FIELD ? NULL : &reader->fields[reader->top[key]];
+}
 
 int fp_event_finish(struct fp_reader *reader) {
     struct fp_trace_event *event = &reader->event;
-    const struct fp_trace_field *ts = NULL, *dur = NULL, *name = NULL, *cat = NULL;
     clear_event(event);
     event->number = reader->events;
     event->byte =
         reader->block->offset + (uint64_t)(event->raw.at - reader->block->text) - reader->block->head;
     event->fields = reader->fields;
     event->args = reader->args;
-    for (uint32_t i = 0; i < event->field_count; i++) {
-        const struct fp_trace_field *field = &reader->fields[i];
-        uint32_t key;
-        memcpy(&key, field->key, 4); // at least a quote and a colon follow a shorter key
-        if (field->key_size < 2 || field->key_size > 4)
-            continue;
-        key &= UINT32_MAX >> (32 - 8 * field->key_size);
-        switch (key) {
-        case KEY2('p', 'h'):
-            event->phase = field->type == '"' && field->value_size ? field->value[0] : 0;
-            break;
-        case KEY2('t', 's'):
-            ts = field;
-            break;
-        case KEY3('d', 'u', 'r'):
-            dur = field;
-            break;
-        case KEY3('p', 'i', 'd'):
-            read_id(field, &event->pid);
-            break;
-        case KEY3('t', 'i', 'd'):
-            read_id(field, &event->tid);
-            break;
-        case KEY2('i', 'd'):
-            read_id(field, &event->id);
-            break;
-        case KEY4('n', 'a', 'm', 'e'):
-            name = field;
-            break;
-        case KEY3('c', 'a', 't'):
-            cat = field;
-            break;
-        default:
-            break;
-        }
-    }
+    const struct fp_trace_field *ph = top_field(reader, FP_TOP_PH), *ts = top_field(reader, FP_TOP_TS);
+    const struct fp_trace_field *dur = top_field(reader, FP_TOP_DUR), *name = top_field(reader, FP_TOP_NAME);
+    const struct fp_trace_field *cat = top_field(reader, FP_TOP_CAT), *field;
+    if (ph)
+        event->phase = ph->type == '"' && ph->value_size ? ph->value[0] : 0;
+    if ((field = top_field(reader, FP_TOP_PID)))
+        read_id(field, &event->pid);
+    if ((field = top_field(reader, FP_TOP_TID)))
+        read_id(field, &event->tid);
+    if ((field = top_field(reader, FP_TOP_ID)))
+        read_id(field, &event->id);
     if (ts) {
         event->ts_state = (uint8_t)read_time(reader, ts, &event->ts_ns);
         event->ts_quoted = ts->type == '"';
@@ -315,7 +267,7 @@ int fp_event_finish(struct fp_reader *reader) {
             note_time(reader, FP_NOTE_BAD_TIME, dur);
     }
     event->cat_id = event->name_id = FP_NO_ID;
-    static const struct fp_trace_field empty = { "", "", 0, 0, '"' };
+    static const struct fp_trace_field empty = { .key = "", .value = "", .type = '"' };
     int code = read_cat(reader, cat ? cat : &empty);
     if (!code)
         code = read_name(reader, name ? name : &empty);

@@ -39,6 +39,7 @@ int fp_reader_open_source(struct fp_source *source, const struct fp_reader_optio
         return -ENOMEM;
     }
     fp_arg_prepare();
+    memset(reader->arg_after, FP_ARG_COUNT, sizeof(reader->arg_after));
     reader->salvage = options.salvage;
     reader->value_limit = options.value_limit;
     int threads = options.threads;

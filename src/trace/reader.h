@@ -32,8 +32,9 @@ struct fp_trace_field {
     const char *value; // a string is without its quotes, escapes untouched; anything else is its whole text
     uint32_t key_size;
     uint32_t value_size;
-    char type; // '"' string, '0' number, '{' object, '[' array, 't' true, 'f' false, 'n' null, 'N' NaN or
-               // infinity (salvage only)
+    char type;     // '"' string, '0' number, '{' object, '[' array, 't' true, 'f' false, 'n' null, 'N' NaN or
+                   // infinity (salvage only)
+    uint8_t plain; // the reader's own: 1 plus the place of the point in plain digits; 0: look for yourself
 };
 
 enum fp_trace_id_kind {

@@ -42,6 +42,22 @@ struct fp_cat_slot {
     uint8_t category;
 };
 
+// The keys of an event that have a meaning.
+enum fp_top_key {
+    FP_TOP_PH,
+    FP_TOP_TS,
+    FP_TOP_DUR,
+    FP_TOP_PID,
+    FP_TOP_TID,
+    FP_TOP_ID,
+    FP_TOP_NAME,
+    FP_TOP_CAT,
+    FP_TOP_NONE, // any other
+    FP_TOP_COUNT
+};
+#define FP_NO_FIELD UINT32_MAX
+#define FP_ARG_KINDS 16
+
 #define FP_CAT_SLOTS 64
 #define FP_LANE_SLOTS 256
 
@@ -77,7 +93,9 @@ struct fp_reader {
     struct fp_trace_event event;
     struct fp_trace_field *fields, *args;
     size_t field_room, arg_room;
-    char *decoded; // the event's name without escapes
+    uint32_t top[FP_TOP_COUNT]; // places among the fields of the event being read, or FP_NO_FIELD
+    uint8_t arg_after[FP_ARG_KINDS][FP_ARG_COUNT + 1]; // which known argument came behind another one last
+    char *decoded;                                     // the event's name without escapes
     size_t decoded_room;
 
     struct fp_intern *names;
@@ -138,6 +156,39 @@ enum fp_category fp_category_of(struct fp_text cat);
 
 // Number of the known argument, or FP_ARG_COUNT.
 unsigned fp_arg_find(const char *key, size_t size);
+
+// Whether the key is that of the argument numbered `id`, which may be FP_ARG_COUNT.
+extern struct fp_arg_head {
+    uint64_t head; // its first eight bytes, zero behind its end
+    uint64_t tail; // its last eight, where it has more
+    uint64_t mask; // of the head's bytes
+    uint32_t size;
+} fp_arg_heads[FP_ARG_COUNT + 1];
+
+// The same for a key whose size is not known yet: `key` stands behind its opening quote.
+static inline bool fp_arg_is_quoted(unsigned id, const char *key) {
+    const struct fp_arg_head *known = &fp_arg_heads[id];
+    uint64_t head, tail;
+    memcpy(&head, key, 8);
+    if (known->size <= 8)
+        return (head & known->mask) == known->head && key[known->size] == '"';
+    memcpy(&tail, key + known->size - 8, 8);
+    return head == known->head && tail == known->tail && key[known->size] == '"' &&
+           (known->size <= 16 || memcmp(key + 8, fp_arg_key((enum fp_arg_id)id) + 8, known->size - 16) == 0);
+}
+
+static inline bool fp_arg_is(unsigned id, const char *key, size_t size) {
+    const struct fp_arg_head *known = &fp_arg_heads[id];
+    uint64_t head, tail;
+    if (known->size != size)
+        return false;
+    memcpy(&head, key, 8); // blocks are padded
+    if (size <= 8)
+        return (head & (UINT64_MAX >> (64 - 8 * size))) == known->head;
+    memcpy(&tail, key + size - 8, 8);
+    return head == known->head && tail == known->tail &&
+           (size <= 16 || memcmp(key + 8, fp_arg_key((enum fp_arg_id)id) + 8, size - 16) == 0);
+}
 
 // Fills its table. Safe to call from anywhere, any number of times.
 void fp_arg_prepare(void);

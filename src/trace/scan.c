@@ -106,6 +106,11 @@ static inline uint64_t prefix_xor_portable(uint64_t bits) {
     return bits;
 }
 
+// Of 0 any number, since nobody looks at it.
+static inline uint32_t first_bit_portable(uint64_t bits) {
+    return (uint32_t)__builtin_ctzll(bits | 1ULL << 63);
+}
+
 #define FP_TARGET
 #define NAMED(name) name##_portable
 #include "trace/scan_step.h"
@@ -148,6 +153,10 @@ FP_TARGET static inline void classify_avx2(const char *text, struct masks *masks
     masks->high = (uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_or_si256(a, b));
 #undef EACH
 #undef EQUAL
+}
+
+FP_TARGET static inline uint32_t first_bit_avx2(uint64_t bits) {
+    return (uint32_t)_tzcnt_u64(bits);
 }
 
 FP_TARGET static inline uint64_t prefix_xor_avx2(uint64_t bits) {

@@ -5,9 +5,10 @@
 //      values as spans. Nothing is copied. Behind the last entry stand sentinels at the block's end, where
 //      the text is zero: a walk that meets one asks for more text instead of crying fault.
 
-#include "trace/reader_internal.h"
-
 #include <stdlib.h>
+
+#include "trace/digits.h"
+#include "trace/reader_internal.h"
 
 static size_t fault(struct fp_reader *reader, size_t at, const char *cause) {
     if (at >= reader->block->end)
@@ -16,35 +17,19 @@ static size_t fault(struct fp_reader *reader, size_t at, const char *cause) {
     return FP_WALK_FAULT;
 }
 
-static inline bool is_space(char c) {
-    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
-}
-
-// The end of what began at `from`, seen from the next structural position: blanks between do not count.
+// The end of what began earlier, seen from the next structural position: blanks between do not count. Other
+// control bytes cannot stand there: outside strings each has a position of its own.
 static inline size_t trim(const char *text, size_t next) {
-    while (is_space(text[next - 1]))
+    while ((unsigned char)text[next - 1] <= ' ')
         next--;
     return next;
 }
 
-// True when all of up to eight bytes are digits.
-static inline bool all_digits(const char *at, size_t size) {
-    uint64_t word;
-    memcpy(&word, at, 8);
-    unsigned unused = (unsigned)(8 - size) * 8;
-    word = size ? word << unused : 0; // now in the upper bytes
-    uint64_t fill = size ? 0x3030303030303030ULL >> (size * 8 & 63) : 0;
-    if (size == 8)
-        fill = 0;
-    word |= fill;
-    return ((word & 0xF0F0F0F0F0F0F0F0ULL) |
-            (((word + 0x0606060606060606ULL) & 0xF0F0F0F0F0F0F0F0ULL) >> 4)) == 0x3333333333333333ULL;
-}
-
 // '0' for a number, the first letter for true, false and null, 0 for what is none of them.
 static inline char scalar_type(const char *at, size_t size) {
-    if (size <= 8 && size && all_digits(at, size))
-        return at[0] != '0' || size == 1 ? '0' : 0;
+    size_t point;
+    if (fp_digits_plain(at, size, &point))
+        return '0';
     switch (at[0]) {
     case 't':
         return size == 4 && memcmp(at, "true", 4) == 0 ? 't' : 0;
@@ -208,31 +193,77 @@ static bool field_room(struct fp_trace_field **fields, size_t *room, size_t need
     return true;
 }
 
+// A value that is neither string nor nested, between two positions.
+static inline size_t walk_scalar(struct fp_reader *reader, size_t from, size_t to,
+                                 struct fp_trace_field *field) {
+    const char *text = reader->block->text;
+    char c = text[from];
+    if (to >= reader->block->end)
+        return FP_WALK_MORE;
+    to = trim(text, to);
+    field->value = text + from;
+    field->value_size = (uint32_t)(to - from);
+    if (from >= to || !(field->type = scalar_type(text + from, to - from))) {
+        if (from >= to || strchr("{}[]:,", c))
+            return fault(reader, from, EXPECTED_VALUE);
+        if (!take_not_finite(reader, text + from, to - from))
+            return fault(reader, from, BAD_SCALAR);
+        field->type = 'N';
+    }
+    return 0;
+}
+
+// The common member: a key of the expected size, and a string or plain digits. False: it is another, or
+// broken, or cut.
+static inline __attribute__((always_inline)) bool walk_common(const char *text, const uint32_t *index,
+                                                              size_t entry, size_t end, size_t key_size,
+                                                              struct fp_trace_field *field) {
+    size_t key = index[entry], value = index[entry + 2], next = index[entry + 3], point;
+    if (index[entry + 1] != key + key_size + 2 || text[key + key_size + 2] != ':' || next >= end)
+        return false;
+    field->key = text + key + 1;
+    field->key_size = (uint32_t)key_size;
+    if (text[value] == '"') {
+        field->value = text + value + 1;
+        field->value_size = (uint32_t)(next - value - 2);
+        field->type = '"';
+        field->plain = 0;
+        return text[next - 1] == '"';
+    }
+    size_t size = trim(text, next) - value;
+    field->value = text + value;
+    field->value_size = (uint32_t)size;
+    field->type = '0';
+    if (!fp_digits_plain(text + value, size, &point))
+        return false;
+    field->plain = (uint8_t)(point + 1);
+    return true;
+}
+
 // Reads the key at `entry` and the value behind it into *field. Returns the entry behind the value. A nested
 // value is validated but not taken apart.
-static inline size_t walk_member(struct fp_reader *reader, size_t entry, struct fp_trace_field *field) {
-    const char *text = reader->block->text;
-    const uint32_t *index = reader->block->index;
-    size_t key = index[entry], colon = index[entry + 1], value = index[entry + 2];
+static inline __attribute__((always_inline)) size_t walk_member(struct fp_reader *reader, const char *text,
+                                                                const uint32_t *index, size_t entry,
+                                                                struct fp_trace_field *field) {
+    size_t key = index[entry], colon = index[entry + 1], value = index[entry + 2], next = index[entry + 3];
     if (text[key] != '"')
         return fault(reader, key, EXPECTED_KEY);
     if (text[colon] != ':')
         return fault(reader, colon, EXPECTED_COLON);
     field->key = text + key + 1;
     field->key_size = (uint32_t)(trim(text, colon) - key - 2);
-    entry += 3;
+    field->plain = 0;
     char c = text[value];
     if (c == '"') {
-        size_t to = index[entry];
-        if (to >= reader->block->end)
+        if (next >= reader->block->end)
             return FP_WALK_MORE;
         field->value = text + value + 1;
-        field->value_size = (uint32_t)(trim(text, to) - value - 2);
+        field->value_size = (uint32_t)(trim(text, next) - value - 2);
         field->type = '"';
-        return entry;
+        return entry + 3;
     }
     if (c == '{' || c == '[') {
-        size_t behind = fp_walk_value(reader, entry - 1);
+        size_t behind = fp_walk_value(reader, entry + 2);
         if (behind >= FP_WALK_MEMORY)
             return behind;
         field->value = text + value;
@@ -240,19 +271,19 @@ static inline size_t walk_member(struct fp_reader *reader, size_t entry, struct 
         field->type = c;
         return behind;
     }
-    size_t to = index[entry];
-    if (to >= reader->block->end)
-        return FP_WALK_MORE;
-    to = trim(text, to);
-    field->value = text + value;
-    field->value_size = (uint32_t)(to - value);
-    field->type = c == '}' || c == ']' || c == ',' || c == ':' ? 0 : scalar_type(text + value, to - value);
-    if (!field->type && take_not_finite(reader, text + value, to - value))
-        field->type = 'N';
-    if (!field->type)
-        return fault(reader, value,
-                     c == '}' || c == ']' || c == ',' || c == ':' ? EXPECTED_VALUE : BAD_SCALAR);
-    return entry;
+    size_t code = walk_scalar(reader, value, next, field);
+    return code ? code : entry + 3;
+}
+
+// Which argument follows which depends on what the event is: its category, where that came before, tells in
+// short.
+static inline uint8_t *args_after(struct fp_reader *reader) {
+    unsigned kind = 0;
+    if (reader->top[FP_TOP_CAT] != FP_NO_FIELD) {
+        const struct fp_trace_field *cat = &reader->fields[reader->top[FP_TOP_CAT]];
+        kind = cat->value_size + (unsigned char)cat->value[0];
+    }
+    return reader->arg_after[kind % FP_ARG_KINDS];
 }
 
 // The members of args, whose '{' is at `entry`.
@@ -260,8 +291,11 @@ static size_t walk_args(struct fp_reader *reader, size_t entry) {
     struct fp_trace_event *event = &reader->event;
     const char *text = reader->block->text;
     const uint32_t *index = reader->block->index;
+    const size_t end = reader->block->end;
+    uint8_t *after = args_after(reader);
     size_t count = 0;
     uint64_t known = 0;
+    unsigned last = FP_ARG_COUNT;
     event->arg_count = 0;
     event->known_args = 0;
     if (text[index[++entry]] == '}')
@@ -270,10 +304,20 @@ static size_t walk_args(struct fp_reader *reader, size_t entry) {
         if (count == reader->arg_room && !field_room(&reader->args, &reader->arg_room, count + 1))
             return FP_WALK_MEMORY;
         struct fp_trace_field *arg = &reader->args[count];
-        entry = walk_member(reader, entry, arg);
-        if (entry >= FP_WALK_MEMORY)
-            return entry;
-        unsigned id = fp_arg_find(arg->key, arg->key_size);
+        // Keys mostly follow each other as they did the last time.
+        unsigned id = after[last];
+        const char *key = text + index[entry];
+        if (key[0] == '"' && fp_arg_is_quoted(id, key + 1) &&
+            walk_common(text, index, entry, end, fp_arg_heads[id].size, arg)) {
+            entry += 3;
+        } else {
+            entry = walk_member(reader, text, index, entry, arg);
+            if (entry >= FP_WALK_MEMORY)
+                return entry;
+            id = fp_arg_find(arg->key, arg->key_size);
+            after[last] = (uint8_t)id;
+        }
+        last = id;
         if (id < FP_ARG_COUNT) {
             known |= 1ULL << id;
             event->known_slot[id] = (uint32_t)count;
@@ -294,18 +338,77 @@ static size_t walk_args(struct fp_reader *reader, size_t entry) {
     return entry;
 }
 
-// Where the top-level keys that have a meaning stand among the fields; FIELD_NONE where they do not.
-#define FIELD_NONE UINT32_MAX
+// The member "args" of an event: taken apart where it is an object.
+static size_t walk_args_member(struct fp_reader *reader, size_t entry, struct fp_trace_field *field) {
+    struct fp_trace_event *event = &reader->event;
+    const char *text = reader->block->text;
+    const uint32_t *index = reader->block->index;
+    size_t key = index[entry], value = index[entry + 2], behind;
+    if (text[value] == '{') {
+        behind = walk_args(reader, entry + 2);
+        if (behind >= FP_WALK_MEMORY)
+            return behind;
+        *field = (struct fp_trace_field){
+            text + key + 1, text + value, 4, (uint32_t)(index[behind - 1] + 1 - value), '{', 0
+        };
+    } else {
+        behind = walk_member(reader, text, index, entry, field);
+        event->arg_count = 0;
+        event->known_args = 0;
+    }
+    event->args_type = field->type;
+    return behind;
+}
+
+#define KEY4(a, b, c, d) ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
+
+// An event's keys with a meaning, as their first bytes, the closing quote among them.
+struct top_key {
+    uint64_t head, mask;
+    size_t size;
+};
+
+#define TOP2(a, b)                                                                                           \
+    { KEY4(a, b, '"', 0), 0xFFFFFF, 2 }
+#define TOP3(a, b, c)                                                                                        \
+    { KEY4(a, b, c, '"'), 0xFFFFFFFF, 3 }
+static const struct top_key top_keys[FP_TOP_COUNT] = {
+    [FP_TOP_PH] = TOP2('p', 'h'),
+    [FP_TOP_TS] = TOP2('t', 's'),
+    [FP_TOP_DUR] = TOP3('d', 'u', 'r'),
+    [FP_TOP_PID] = TOP3('p', 'i', 'd'),
+    [FP_TOP_TID] = TOP3('t', 'i', 'd'),
+    [FP_TOP_ID] = TOP2('i', 'd'),
+    [FP_TOP_NAME] = { KEY4('n', 'a', 'm', 'e') | (uint64_t)'"' << 32, 0xFFFFFFFFFF, 4 },
+    [FP_TOP_CAT] = TOP3('c', 'a', 't'),
+};
+
+// The first three bytes behind the opening quote, times a number that was searched for: each of the eight
+// keys has a slot of its own.
+#define TOP_HASH(name) ((((uint32_t)(name)&0xFFFFFF) * 0x1ABB8BA3u) >> 29)
+static const uint8_t top_slots[8] = { FP_TOP_NAME, FP_TOP_PID, FP_TOP_DUR, FP_TOP_PH,
+                                      FP_TOP_TID,  FP_TOP_CAT, FP_TOP_ID,  FP_TOP_TS };
+
+static inline unsigned find_top(uint32_t name, uint32_t size) {
+    if (size - 2 > 2)
+        return FP_TOP_NONE;
+    for (unsigned top = 0; top < FP_TOP_NONE; top++)
+        if (top_keys[top].size == size &&
+            ((name ^ top_keys[top].head) & (UINT32_MAX >> (32 - 8 * size))) == 0)
+            return top;
+    return FP_TOP_NONE;
+}
 
 size_t fp_walk_event(struct fp_reader *reader, size_t entry) {
     struct fp_trace_event *event = &reader->event;
     const char *text = reader->block->text;
     const uint32_t *index = reader->block->index;
-    const size_t first = index[entry];
+    const size_t first = index[entry], end = reader->block->end;
     size_t count = 0;
     event->arg_count = 0;
     event->known_args = 0;
     event->args_type = 0;
+    memset(reader->top, 0xFF, sizeof(reader->top));
     reader->not_finite = false;
     reader->mild.cause = NULL;
     if (text[index[++entry]] == '}') {
@@ -316,28 +419,23 @@ size_t fp_walk_event(struct fp_reader *reader, size_t entry) {
                 return FP_WALK_MEMORY;
             struct fp_trace_field *field = &reader->fields[count++];
             const char *key = text + index[entry];
-            if (memcmp(key, "\"args\"", 6) == 0 && text[index[entry + 1]] == ':') {
-                size_t value = index[entry + 2];
-                size_t behind;
-                if (text[value] == '{') {
-                    behind = walk_args(reader, entry + 2);
-                    if (behind >= FP_WALK_MEMORY)
-                        return behind;
-                    *field = (struct fp_trace_field){ key + 1, text + value, 4,
-                                                      (uint32_t)(index[behind - 1] + 1 - value), '{' };
-                } else {
-                    behind = walk_member(reader, entry, field);
-                    if (behind >= FP_WALK_MEMORY)
-                        return behind;
-                    event->arg_count = 0;
-                    event->known_args = 0;
-                }
-                event->args_type = field->type;
-                entry = behind;
-            } else {
-                entry = walk_member(reader, entry, field);
+            uint64_t name;
+            memcpy(&name, key + 1, 8);
+            const struct top_key *expected = &top_keys[top_slots[TOP_HASH(name)]];
+            if (key[0] == '"' && (name & expected->mask) == expected->head &&
+                walk_common(text, index, entry, end, expected->size, field)) {
+                reader->top[expected - top_keys] = (uint32_t)count - 1;
+                entry += 3;
+            } else if ((uint32_t)name == KEY4('a', 'r', 'g', 's') && key[5] == '"' &&
+                       text[index[entry + 1]] == ':') {
+                entry = walk_args_member(reader, entry, field);
                 if (entry >= FP_WALK_MEMORY)
                     return entry;
+            } else {
+                entry = walk_member(reader, text, index, entry, field);
+                if (entry >= FP_WALK_MEMORY)
+                    return entry;
+                reader->top[find_top((uint32_t)name, field->key_size)] = (uint32_t)count - 1;
             }
             char c = text[index[entry++]];
             if (c == '}')
