@@ -20,10 +20,8 @@ struct fp_blocks {
     struct fp_source *source;
     size_t block_bytes;
     uint64_t value_limit;
-    struct fp_scan scan;
-    uint64_t offset;            // of the next byte to be read
-    char pending[FP_SCAN_STEP]; // read but not scanned: what a rescan leaves of less than a step
-    size_t pending_count;
+    struct fp_scan utf8; // of it only what UTF-8 needs is used
+    uint64_t offset;     // of the next byte to be read
 
     struct fp_block ring[RING];
     struct fp_block joined;
@@ -71,45 +69,40 @@ static void set_sentinels(struct fp_block *block) {
     memset(block->text + block->end, 0, FP_BLOCK_PAD);
 }
 
-// Scans text[from..end) of a block; what is beyond whole steps is padded with blanks at the last block.
-static void block_scan(struct fp_blocks *blocks, struct fp_block *block, size_t from) {
+void fp_blocks_index(struct fp_blocks *blocks, size_t from) {
+    struct fp_block *block = blocks->current;
+    struct fp_scan scan = { 0 };
+    struct fp_scan_result result = { .index = block->index, .special = block->special };
     size_t whole = (block->end - from + FP_SCAN_STEP - 1) / FP_SCAN_STEP * FP_SCAN_STEP;
     memset(block->text + block->end, ' ', FP_BLOCK_PAD);
-    struct fp_scan_result result = {
-        .index = block->index + block->index_end,
-        .special = block->special + block->special_end,
-    };
-    blocks->scan.utf8_start = (uint32_t)from;
-    fp_scan_run(&blocks->scan, block->text, from, from + whole, &result);
-    if (block->last)
-        fp_scan_end(&blocks->scan, &result);
-    block->index_end += result.index_count;
-    block->special_end += result.special_count;
-    block->newlines = result.newlines;
-    block->bad_utf8 = result.bad_utf8;
-    memcpy(block->bad_place, result.bad_place, sizeof(block->bad_place));
+    fp_scan_run(&scan, block->text, from, from + whole, &result);
+    block->index_end = result.index_count;
+    block->special_end = result.special_count;
     set_sentinels(block);
 }
 
-// Reads and indexes one block.
+// Reads one block, and looks through it once: newlines, UTF-8, and whether strings hold anything special.
 static void block_fill(struct fp_blocks *blocks, struct fp_block *block) {
     block->start = block->head = FRONT_BYTES;
-    block->index_first = block->index_end = FRONT_BYTES;
-    block->special_first = block->special_end = FRONT_BYTES;
+    block->index_end = block->special_end = 0;
     block->offset = blocks->offset;
-    block->last = false;
-    block->code = 0;
-    memcpy(block->text + block->head, blocks->pending, blocks->pending_count);
-    size_t have = blocks->pending_count;
-    blocks->pending_count = 0;
-    int64_t got = fp_source_read(blocks->source, block->text + block->head + have, blocks->block_bytes - have,
-                                 &block->err);
-    have += got > 0 ? (size_t)got : 0;
+    int64_t got = fp_source_read(blocks->source, block->text + block->head, blocks->block_bytes, &block->err);
+    size_t have = got > 0 ? (size_t)got : 0;
     block->code = got < 0 ? (int)got : 0;
     block->last = have < blocks->block_bytes;
     block->end = block->head + have;
     blocks->offset += have;
-    block_scan(blocks, block, block->head);
+    struct fp_scan_result result = { 0 };
+    blocks->utf8.utf8_start = (uint32_t)block->head;
+    memset(block->text + block->end, ' ', FP_BLOCK_PAD);
+    size_t whole = (have + FP_SCAN_STEP - 1) / FP_SCAN_STEP * FP_SCAN_STEP;
+    block->clean = fp_scan_look(&blocks->utf8, block->text, block->head, block->head + whole, &result);
+    if (block->last)
+        fp_scan_end(&blocks->utf8, &result);
+    block->newlines = result.newlines;
+    block->bad_utf8 = result.bad_utf8;
+    memcpy(block->bad_place, result.bad_place, sizeof(block->bad_place));
+    memset(block->text + block->end, 0, FP_BLOCK_PAD);
 }
 
 static void *fill_ahead(void *argument) {
@@ -211,13 +204,6 @@ static void ring_release(struct fp_blocks *blocks) {
     pthread_mutex_unlock(&blocks->lock);
 }
 
-static uint64_t count_newlines(const char *text, size_t from, size_t to) {
-    uint64_t count = 0;
-    for (const char *at = text + from; (at = memchr(at, '\n', (size_t)(text + to - at))); at++)
-        count++;
-    return count;
-}
-
 // Offset of the beginning of the line in which text[at] lies.
 static uint64_t line_begin(const struct fp_block *block, size_t at) {
     const char *newline = memrchr(block->text + block->start, '\n', at - block->start);
@@ -226,76 +212,55 @@ static uint64_t line_begin(const struct fp_block *block, size_t at) {
 }
 
 // Copies the tail of `from` in front of the fresh text of `to`.
-static void carry_in_front(const struct fp_block *from, size_t keep, size_t keep_entry, struct fp_block *to) {
+static void carry_in_front(const struct fp_block *from, size_t keep, struct fp_block *to) {
     size_t tail = from->end - keep;
     to->start = to->head - tail;
     memcpy(to->text + to->start, from->text + keep, tail);
-    size_t entries = from->index_end - keep_entry;
-    to->index_first -= entries;
-    for (size_t i = 0; i < entries; i++)
-        to->index[to->index_first + i] = (uint32_t)(from->index[keep_entry + i] - keep + to->start);
-    for (size_t i = from->special_end; i-- > from->special_first && from->special[i] >= keep;)
-        to->special[--to->special_first] = (uint32_t)(from->special[i] - keep + to->start);
+    to->clean &= from->clean;
 }
 
 // Puts the fresh text of `from` behind that of `to`, the joined block.
 static int append_fresh(struct fp_block *to, const struct fp_block *from) {
-    size_t fresh = from->end - from->head;
-    size_t entries = from->index_end - from->index_first, specials = from->special_end - from->special_first;
-    size_t need = to->end + fresh;
+    size_t fresh = from->end - from->head, need = to->end + fresh;
     if (need > to->room) {
         int code = block_reserve(to, need + need / 2);
         if (code)
             return code;
     }
     memcpy(to->text + to->end, from->text + from->head, fresh);
-    for (size_t i = 0; i < entries; i++)
-        to->index[to->index_end + i] = (uint32_t)(from->index[from->index_first + i] - from->head + to->end);
-    for (size_t i = 0; i < specials; i++)
-        to->special[to->special_end + i] =
-            (uint32_t)(from->special[from->special_first + i] - from->head + to->end);
-    to->index_end += entries;
-    to->special_end += specials;
     to->newlines += from->newlines;
     for (uint64_t i = 0; i < from->bad_utf8 && i < FP_SCAN_BAD_PLACES; i++)
         if (to->bad_utf8 + i < FP_SCAN_BAD_PLACES)
             to->bad_place[to->bad_utf8 + i] = (uint32_t)(from->bad_place[i] - from->head + to->end);
     to->bad_utf8 += from->bad_utf8;
+    to->clean &= from->clean;
     to->end += fresh;
     to->last = from->last;
-    to->code = from->code;
-    to->err = from->err;
     return 0;
 }
 
 // Makes the joined block begin with the tail of `from`, which may be the joined block itself.
-static int begin_joined(struct fp_blocks *blocks, struct fp_block *from, size_t keep, size_t keep_entry) {
+static int begin_joined(struct fp_blocks *blocks, struct fp_block *from, size_t keep) {
     struct fp_block *to = &blocks->joined;
-    size_t tail = from->end - keep, entries = from->index_end - keep_entry;
+    size_t tail = from->end - keep;
     uint64_t line_start = line_begin(from, keep);
     uint64_t end_line = from->head_line + from->newlines,
              end_offset = from->offset + (from->end - from->head);
+    bool clean = from->clean;
     int code = block_reserve(to, tail * 2 + blocks->block_bytes);
     if (code)
         return code;
-    size_t special = from->special_end;
-    while (special > from->special_first && from->special[special - 1] >= keep)
-        special--;
-    size_t specials = from->special_end - special;
-    for (size_t i = 0; i < entries; i++)
-        to->index[i] = (uint32_t)(from->index[keep_entry + i] - keep);
-    for (size_t i = 0; i < specials; i++)
-        to->special[i] = (uint32_t)(from->special[special + i] - keep);
     memmove(to->text, from->text + keep, tail);
-    to->start = to->index_first = to->special_first = 0;
+    to->start = 0;
     to->end = to->head = tail;
     to->offset = end_offset;
-    to->index_end = entries;
-    to->special_end = specials;
+    to->index_end = to->special_end = 0;
     to->head_line = end_line;
     to->newlines = 0;
     to->bad_utf8 = 0;
     to->start_line_begin = line_start;
+    to->clean = clean;
+    to->last = false;
     return 0;
 }
 
@@ -308,11 +273,11 @@ static void say_failure(const struct fp_blocks *blocks, int code, uint64_t byte,
         fp_error_set(err, "%s: not enough memory to read it", fp_source_name(blocks->source));
 }
 
-static int next_joined(struct fp_blocks *blocks, size_t keep, size_t keep_entry, struct fp_error *err) {
+static int next_joined(struct fp_blocks *blocks, size_t keep, struct fp_error *err) {
     struct fp_block *from = blocks->current, *to = &blocks->joined;
     size_t tail = from->end - keep;
     uint64_t byte = from->offset + keep - from->head;
-    int code = tail > blocks->value_limit ? -EFBIG : begin_joined(blocks, from, keep, keep_entry);
+    int code = tail > blocks->value_limit ? -EFBIG : begin_joined(blocks, from, keep);
     if (code) {
         say_failure(blocks, code, byte, err);
         return code;
@@ -331,18 +296,18 @@ static int next_joined(struct fp_blocks *blocks, size_t keep, size_t keep_entry,
         more = !code && !fresh->last && to->end < tail * 2;
         ring_release(blocks);
     }
-    set_sentinels(to);
+    memset(to->text + to->end, 0, FP_BLOCK_PAD);
     return code;
 }
 
-int fp_blocks_next(struct fp_blocks *blocks, size_t keep, size_t keep_entry, struct fp_error *err) {
+int fp_blocks_next(struct fp_blocks *blocks, size_t keep, struct fp_error *err) {
     struct fp_block *from = blocks->current;
     if (from && from->last) {
         fp_error_set(err, "%s: no more text", fp_source_name(blocks->source));
         return -ENODATA;
     }
     if (from && from->end - keep > FRONT_BYTES)
-        return next_joined(blocks, keep, keep_entry, err);
+        return next_joined(blocks, keep, err);
     struct fp_block *to = ring_take(blocks);
     if (to->code) {
         if (err)
@@ -352,7 +317,7 @@ int fp_blocks_next(struct fp_blocks *blocks, size_t keep, size_t keep_entry, str
     if (from) {
         to->start_line_begin = line_begin(from, keep);
         to->head_line = from->head_line + from->newlines;
-        carry_in_front(from, keep, keep_entry, to);
+        carry_in_front(from, keep, to);
     } else {
         to->start_line_begin = 0;
         to->head_line = 1;
@@ -361,28 +326,4 @@ int fp_blocks_next(struct fp_blocks *blocks, size_t keep, size_t keep_entry, str
         ring_release(blocks);
     blocks->current = to;
     return 0;
-}
-
-void fp_blocks_rescan(struct fp_blocks *blocks, size_t from) {
-    struct fp_block *block = blocks->current;
-    memset(&blocks->scan, 0, sizeof(blocks->scan));
-    while (block->index_end > block->index_first && block->index[block->index_end - 1] >= from)
-        block->index_end--;
-    while (block->special_end > block->special_first && block->special[block->special_end - 1] >= from)
-        block->special_end--;
-    uint64_t newlines = block->newlines, bad = block->bad_utf8;
-    if (!block->last) {
-        size_t rest = (block->end - from) % FP_SCAN_STEP;
-        memcpy(blocks->pending, block->text + block->end - rest, rest);
-        blocks->pending_count = rest;
-        blocks->offset -= rest;
-        newlines -= count_newlines(block->text, block->end - rest, block->end);
-        block->end -= rest;
-    }
-    uint32_t places[FP_SCAN_BAD_PLACES];
-    memcpy(places, block->bad_place, sizeof(places));
-    block_scan(blocks, block, from);
-    block->newlines = newlines;
-    block->bad_utf8 = bad; // they were counted when the block came
-    memcpy(block->bad_place, places, sizeof(places));
 }

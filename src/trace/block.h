@@ -27,10 +27,14 @@ struct fp_block {
     int code; // negative errno of the read that filled it
     struct fp_error err;
 
+    // No byte in it is a backslash or a control byte other than a blank: strings need no second look.
+    bool clean;
+
+    // Filled by fp_blocks_index; empty until then.
     uint32_t *index; // positions from `text`, sentinels of `end` behind the last
-    size_t index_first, index_end;
+    size_t index_end;
     uint32_t *special;
-    size_t special_first, special_end;
+    size_t special_end;
 
     uint64_t head_line;        // line number at text[head], from 1
     uint64_t newlines;         // in text[head..end)
@@ -51,14 +55,12 @@ struct fp_source *fp_blocks_source(const struct fp_blocks *blocks);
 // The block that is current now; NULL before the first fp_blocks_next.
 struct fp_block *fp_blocks_current(const struct fp_blocks *blocks);
 
-// Moves on to the next block, carrying over everything from position `keep` and from the index entry
-// `keep_entry` (the first one at or behind `keep`). Where the carried part is large, several blocks are
-// joined, so that reading again from its start costs linear time altogether. Returns 0, or a negative errno:
-// -ENODATA when there is no more text, -EFBIG when the carried part exceeds the limit.
-int fp_blocks_next(struct fp_blocks *blocks, size_t keep, size_t keep_entry, struct fp_error *err);
+// Moves on to the next block, carrying over everything from position `keep` on. Where that is large, several
+// blocks are joined, so that reading again from its start costs linear time altogether. Returns 0, or a
+// negative errno: -ENODATA when there is no more text, -EFBIG when the carried part exceeds the limit.
+int fp_blocks_next(struct fp_blocks *blocks, size_t keep, struct fp_error *err);
 
-// Forgets the index from position `from` of the current block on and scans again from there as if outside any
-// string. Only with one thread.
-void fp_blocks_rescan(struct fp_blocks *blocks, size_t from);
+// Scans the current block from position `from`, which stands outside any string, to its end.
+void fp_blocks_index(struct fp_blocks *blocks, size_t from);
 
 #endif

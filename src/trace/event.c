@@ -228,7 +228,7 @@ static inline void clear_event(struct fp_trace_event *event) {
     event->pid = event->tid = event->id = absent;
 }
 
-static inline const struct fp_trace_field *top_field(const struct fp_reader *reader, enum fp_top_key key) {
+static inline const struct fp_trace_field *top_field(const struct fp_reader *reader, enum fp_top_name key) {
     return reader->top[key] == FP_NO_FIELD ? NULL : &reader->fields[reader->top[key]];
 }
 

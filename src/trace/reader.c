@@ -45,8 +45,6 @@ int fp_reader_open_source(struct fp_source *source, const struct fp_reader_optio
     int threads = options.threads;
     if (threads == 0)
         threads = fp_source_size(source) >= THREAD_WORTH ? 2 : 1;
-    if (options.salvage)
-        threads = 1; // the way round a fault scans anew
     reader->names = fp_intern_new();
     reader->lane_texts = fp_intern_new();
     if (!reader->names || !reader->lane_texts) {
@@ -110,12 +108,13 @@ static int more_text(struct fp_reader *reader, struct fp_error *err) {
             return -ENODATA;
         keep = reader->entry < block->index_end ? block->index[reader->entry] : block->end;
     }
-    int code = fp_blocks_next(reader->blocks, keep, reader->entry, err);
+    int code = fp_blocks_next(reader->blocks, keep, err);
     if (code)
         return code == -ENODATA ? -EIO : code;
     block = reader->block = fp_blocks_current(reader->blocks);
-    reader->entry = block->index_first;
-    reader->special = block->special_first;
+    reader->indexed = false;
+    reader->at = block->start;
+    reader->special = 0;
     if (block->bad_utf8) {
         for (unsigned i = 0; i < FP_SCAN_BAD_PLACES && i < block->bad_utf8; i++)
             fp_reader_note_at(reader, FP_NOTE_BAD_UTF8, block->bad_place[i], UINT64_MAX, NULL);
@@ -341,9 +340,34 @@ static enum step step_element(struct fp_reader *reader, char c, struct fp_error 
     return STEP_EVENT;
 }
 
+// The next event straight from the text, where that can be done.
+static bool step_fast(struct fp_reader *reader, enum step *step) {
+    size_t from = fp_fast_next(reader, reader->at, reader->place == FP_AT_LIST_NEXT);
+    size_t behind = from ? fp_fast_event(reader, from) : 0;
+    if (!behind)
+        return false;
+    *step = fp_event_finish(reader) == 0 ? STEP_EVENT : STEP_MEMORY;
+    reader->at = behind;
+    reader->place = FP_AT_LIST_NEXT;
+    reader->events++;
+    return true;
+}
+
 static enum step step(struct fp_reader *reader, struct fp_error *err) {
     const struct fp_block *block = reader->block;
-    if (!block || reader->entry >= block->index_end)
+    enum step fast;
+    if (!block)
+        return STEP_MORE;
+    if (!reader->indexed) {
+        bool in_list = reader->place >= FP_AT_FIRST_EVENT && reader->place <= FP_AT_LIST_NEXT;
+        if (in_list && block->clean && step_fast(reader, &fast))
+            return fast;
+        fp_blocks_index(reader->blocks, reader->at);
+        reader->indexed = true;
+        reader->entry = 0;
+        reader->special = 0;
+    }
+    if (reader->entry >= block->index_end)
         return STEP_MORE;
     char c = block->text[block->index[reader->entry]];
     switch (reader->place) {

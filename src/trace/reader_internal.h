@@ -43,7 +43,7 @@ struct fp_cat_slot {
 };
 
 // The keys of an event that have a meaning.
-enum fp_top_key {
+enum fp_top_name {
     FP_TOP_PH,
     FP_TOP_TS,
     FP_TOP_DUR,
@@ -70,7 +70,9 @@ struct fp_lane_slot {
 struct fp_reader {
     struct fp_blocks *blocks;
     struct fp_block *block; // the current one
-    size_t entry;           // next index entry
+    bool indexed;           // the block is, from `at` on
+    size_t at;              // next position, while it is not
+    size_t entry;           // next index entry, while it is
     size_t special;         // next special of the block
     enum fp_reader_place place;
     bool salvage;
@@ -123,6 +125,36 @@ struct fp_reader {
 // Reads the object whose '{' is at `entry` as an event into reader->event. Returns the entry behind it or
 // FP_WALK_*.
 size_t fp_walk_event(struct fp_reader *reader, size_t entry);
+
+// Reads the event whose '{' is at position `from` of a clean block straight from the text. Returns the
+// position behind it, or 0 where it must go the long way.
+size_t fp_fast_event(struct fp_reader *reader, size_t from);
+
+// Position of the next event's '{' behind `from`, with or without a comma before it; 0 where something else
+// stands there.
+size_t fp_fast_next(const struct fp_reader *reader, size_t from, bool comma);
+
+// An event's keys with a meaning, as their first bytes, the closing quote among them.
+struct fp_top_key {
+    uint64_t head, mask;
+    size_t size;
+};
+extern const struct fp_top_key fp_top_keys[FP_TOP_COUNT];
+extern const uint8_t fp_top_slots[8];
+#define FP_ARGS_KEY 0x3a2273677261ULL // args":
+
+// The only key that the eight bytes behind an opening quote may belong to. The first three, times a number
+// that was searched for: each of the eight keys has a slot of its own.
+static inline const struct fp_top_key *fp_top_key_of(uint64_t name) {
+    return &fp_top_keys[fp_top_slots[(((uint32_t)name & 0xFFFFFF) * 0x1ABB8BA3u) >> 29]];
+}
+
+static inline size_t fp_top_place(const struct fp_top_key *key) {
+    return (size_t)(key - fp_top_keys);
+}
+
+// The table of which argument follows which, for events of the category just read.
+uint8_t *fp_walk_args_after(struct fp_reader *reader);
 
 // Validates any value. Likewise.
 size_t fp_walk_value(struct fp_reader *reader, size_t entry);

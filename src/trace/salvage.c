@@ -129,11 +129,8 @@ static void lose(struct fp_reader *reader, size_t from, size_t to) {
 // errno.
 static int64_t more_from(struct fp_reader *reader, size_t keep, struct fp_error *err) {
     struct fp_block *block = reader->block;
-    size_t entry = block->index_end;
-    while (entry > block->index_first && block->index[entry - 1] >= keep)
-        entry--;
     uint64_t tail = block->end - keep;
-    int code = fp_blocks_next(reader->blocks, keep, entry, err);
+    int code = fp_blocks_next(reader->blocks, keep, err);
     if (code)
         return code;
     reader->block = fp_blocks_current(reader->blocks);
@@ -190,13 +187,10 @@ int fp_salvage_resume(struct fp_reader *reader, size_t from, struct fp_error *er
     lose(reader, lost, at);
     if (code)
         return code;
-    fp_blocks_rescan(reader->blocks, at);
-    reader->entry = reader->block->index_end;
-    while (reader->entry > reader->block->index_first && reader->block->index[reader->entry - 1] >= at)
-        reader->entry--;
-    reader->special = reader->block->special_end;
-    while (reader->special > reader->block->special_first &&
-           reader->block->special[reader->special - 1] >= at)
-        reader->special--;
+    // What comes is read as if the fault had not been: straight from the text, or indexed anew.
+    reader->indexed = false;
+    reader->at = at;
+    reader->special = 0;
+    reader->block->special_end = 0;
     return 0;
 }

@@ -189,3 +189,76 @@ void fp_scan_run_portable(struct fp_scan *scan, const char *text, size_t from, s
                           struct fp_scan_result *result) {
     scan_run_portable(scan, text, from, to, result);
 }
+
+// The first look: what each processor does with 64 bytes, and what is made of it.
+
+struct look {
+    uint64_t newlines, high, special;
+};
+
+static inline void look_portable(const char *text, struct look *look) {
+    struct masks masks;
+    classify_portable(text, &masks);
+    *look = (struct look){ masks.newline, masks.high, masks.backslash | (masks.control & ~masks.space) };
+}
+
+#define LOOK(name, target)                                                                                   \
+    target static bool scan_look_##name(struct fp_scan *scan, const char *text, size_t from, size_t to,      \
+                                        struct fp_scan_result *result) {                                     \
+        uint64_t special = 0, newlines = 0;                                                                  \
+        for (size_t at = from; at < to; at += FP_SCAN_STEP) {                                                \
+            struct look look;                                                                                \
+            look_##name(text + at, &look);                                                                   \
+            newlines += (unsigned)__builtin_popcountll(look.newlines);                                       \
+            special |= look.special;                                                                         \
+            if (look.high || scan->utf8_left)                                                                \
+                check_utf8(scan, text, at, result);                                                          \
+        }                                                                                                    \
+        result->newlines += newlines;                                                                        \
+        return !special;                                                                                     \
+    }
+
+LOOK(portable, )
+
+#if defined(__x86_64__)
+
+#define WIDE __attribute__((target("avx2,popcnt")))
+
+WIDE static inline void look_avx2(const char *text, struct look *look) {
+    const __m256i a = _mm256_loadu_si256((const __m256i *)text),
+                  b = _mm256_loadu_si256((const __m256i *)(text + 32));
+    const __m256i newline = _mm256_set1_epi8('\n'), backslash = _mm256_set1_epi8('\\'),
+                  top = _mm256_set1_epi8(0x1F);
+    // '\t', '\n' and '\r' are at their own places of a table indexed by the low four bits.
+    const __m256i blanks = _mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 10, 0, 0, 13, 0, 0, 0, 0, 0, 0, 0,
+                                            0, 0, 0, 0, 9, 10, 0, 0, 13, 0, 0);
+    __m256i line_a = _mm256_cmpeq_epi8(a, newline), line_b = _mm256_cmpeq_epi8(b, newline);
+    __m256i odd_a = _mm256_andnot_si256(_mm256_cmpeq_epi8(a, _mm256_shuffle_epi8(blanks, a)),
+                                        _mm256_cmpeq_epi8(_mm256_max_epu8(a, top), top));
+    __m256i odd_b = _mm256_andnot_si256(_mm256_cmpeq_epi8(b, _mm256_shuffle_epi8(blanks, b)),
+                                        _mm256_cmpeq_epi8(_mm256_max_epu8(b, top), top));
+    odd_a = _mm256_or_si256(odd_a, _mm256_cmpeq_epi8(a, backslash));
+    odd_b = _mm256_or_si256(odd_b, _mm256_cmpeq_epi8(b, backslash));
+    look->newlines = (uint32_t)_mm256_movemask_epi8(line_a) | (uint64_t)(uint32_t)_mm256_movemask_epi8(line_b)
+                                                                  << 32;
+    look->high = (uint32_t)_mm256_movemask_epi8(_mm256_or_si256(a, b));
+    look->special = (uint32_t)_mm256_movemask_epi8(_mm256_or_si256(odd_a, odd_b));
+}
+
+LOOK(avx2, WIDE)
+
+bool fp_scan_look(struct fp_scan *scan, const char *text, size_t from, size_t to,
+                  struct fp_scan_result *result) {
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt"))
+        return scan_look_avx2(scan, text, from, to, result);
+    return scan_look_portable(scan, text, from, to, result);
+}
+
+#else
+
+bool fp_scan_look(struct fp_scan *scan, const char *text, size_t from, size_t to,
+                  struct fp_scan_result *result) {
+    return scan_look_portable(scan, text, from, to, result);
+}
+
+#endif

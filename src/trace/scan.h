@@ -12,6 +12,7 @@
 #ifndef FLAGPROF_TRACE_SCAN_H
 #define FLAGPROF_TRACE_SCAN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -45,6 +46,11 @@ void fp_scan_run(struct fp_scan *scan, const char *text, size_t from, size_t to,
 // The same, without the processor's wide registers; for tests that compare the two.
 void fp_scan_run_portable(struct fp_scan *scan, const char *text, size_t from, size_t to,
                           struct fp_scan_result *result);
+
+// A first look at text[from .. to): counts newlines and bad UTF-8. True when no byte is a backslash or a
+// control byte other than JSON's blanks.
+bool fp_scan_look(struct fp_scan *scan, const char *text, size_t from, size_t to,
+                  struct fp_scan_result *result);
 
 // Ends the text: a character that still awaits bytes is bad.
 void fp_scan_end(struct fp_scan *scan, struct fp_scan_result *result);

@@ -277,7 +277,7 @@ static inline __attribute__((always_inline)) size_t walk_member(struct fp_reader
 
 // Which argument follows which depends on what the event is: its category, where that came before, tells in
 // short.
-static inline uint8_t *args_after(struct fp_reader *reader) {
+uint8_t *fp_walk_args_after(struct fp_reader *reader) {
     unsigned kind = 0;
     if (reader->top[FP_TOP_CAT] != FP_NO_FIELD) {
         const struct fp_trace_field *cat = &reader->fields[reader->top[FP_TOP_CAT]];
@@ -292,7 +292,7 @@ static size_t walk_args(struct fp_reader *reader, size_t entry) {
     const char *text = reader->block->text;
     const uint32_t *index = reader->block->index;
     const size_t end = reader->block->end;
-    uint8_t *after = args_after(reader);
+    uint8_t *after = fp_walk_args_after(reader);
     size_t count = 0;
     uint64_t known = 0;
     unsigned last = FP_ARG_COUNT;
@@ -362,17 +362,11 @@ static size_t walk_args_member(struct fp_reader *reader, size_t entry, struct fp
 
 #define KEY4(a, b, c, d) ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
 
-// An event's keys with a meaning, as their first bytes, the closing quote among them.
-struct top_key {
-    uint64_t head, mask;
-    size_t size;
-};
-
 #define TOP2(a, b)                                                                                           \
     { KEY4(a, b, '"', 0), 0xFFFFFF, 2 }
 #define TOP3(a, b, c)                                                                                        \
     { KEY4(a, b, c, '"'), 0xFFFFFFFF, 3 }
-static const struct top_key top_keys[FP_TOP_COUNT] = {
+const struct fp_top_key fp_top_keys[FP_TOP_COUNT] = {
     [FP_TOP_PH] = TOP2('p', 'h'),
     [FP_TOP_TS] = TOP2('t', 's'),
     [FP_TOP_DUR] = TOP3('d', 'u', 'r'),
@@ -383,18 +377,15 @@ static const struct top_key top_keys[FP_TOP_COUNT] = {
     [FP_TOP_CAT] = TOP3('c', 'a', 't'),
 };
 
-// The first three bytes behind the opening quote, times a number that was searched for: each of the eight
-// keys has a slot of its own.
-#define TOP_HASH(name) ((((uint32_t)(name)&0xFFFFFF) * 0x1ABB8BA3u) >> 29)
-static const uint8_t top_slots[8] = { FP_TOP_NAME, FP_TOP_PID, FP_TOP_DUR, FP_TOP_PH,
-                                      FP_TOP_TID,  FP_TOP_CAT, FP_TOP_ID,  FP_TOP_TS };
+const uint8_t fp_top_slots[8] = { FP_TOP_NAME, FP_TOP_PID, FP_TOP_DUR, FP_TOP_PH,
+                                  FP_TOP_TID,  FP_TOP_CAT, FP_TOP_ID,  FP_TOP_TS };
 
 static inline unsigned find_top(uint32_t name, uint32_t size) {
     if (size - 2 > 2)
         return FP_TOP_NONE;
     for (unsigned top = 0; top < FP_TOP_NONE; top++)
-        if (top_keys[top].size == size &&
-            ((name ^ top_keys[top].head) & (UINT32_MAX >> (32 - 8 * size))) == 0)
+        if (fp_top_keys[top].size == size &&
+            ((name ^ fp_top_keys[top].head) & (UINT32_MAX >> (32 - 8 * size))) == 0)
             return top;
     return FP_TOP_NONE;
 }
@@ -421,10 +412,10 @@ size_t fp_walk_event(struct fp_reader *reader, size_t entry) {
             const char *key = text + index[entry];
             uint64_t name;
             memcpy(&name, key + 1, 8);
-            const struct top_key *expected = &top_keys[top_slots[TOP_HASH(name)]];
+            const struct fp_top_key *expected = fp_top_key_of(name);
             if (key[0] == '"' && (name & expected->mask) == expected->head &&
                 walk_common(text, index, entry, end, expected->size, field)) {
-                reader->top[expected - top_keys] = (uint32_t)count - 1;
+                reader->top[fp_top_place(expected)] = (uint32_t)count - 1;
                 entry += 3;
             } else if ((uint32_t)name == KEY4('a', 'r', 'g', 's') && key[5] == '"' &&
                        text[index[entry + 1]] == ':') {
