@@ -421,7 +421,7 @@ int fc_flush(void) {
         pthread_mutex_unlock(&state.lock);
         return -EINVAL;
     }
-    bool elsewhere = flagsim_fault_on(FLAGSIM_FAULT_flush_completion_thread);
+    bool elsewhere = fc_self.consumer_thread || flagsim_fault_on(FLAGSIM_FAULT_flush_completion_thread);
     bool late = flagsim_fault_on(FLAGSIM_FAULT_late_buffers);
     // What filled up before is the worker's to hand back, so that a tool can tell the two ways apart.
     uint64_t before = state.retired;

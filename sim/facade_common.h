@@ -29,6 +29,7 @@ typedef struct fc_facade {
     const char *vendor;
     flagsim_observer observer;    // subscribed while anything is armed
     bool crash_on_refused_buffer; // does a refused buffer kill the process?
+    bool consumer_thread;         // every buffer is handed back by a thread of the library, a flush's too
     // Hands a buffer back by the tool's complete callback.
     void (*deliver)(const fc_tool *tool, uint8_t *buffer, size_t size, size_t valid);
     // Composes a record that no tool knows, and one that the library's own iterator cannot step over. Their

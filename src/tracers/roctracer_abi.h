@@ -1,7 +1,7 @@
 // roctracer_abi.h - AMD's ROCtracer and what of HIP is asked, as bytes: numbers, records, argument places,
 // functions to bind.
 //
-// In:  nothing; this is data. Only roctracer.c includes it. No SDK is needed; tests/layouts/amd.def holds it
+// In:  nothing; this is data. Only roctracer*.c include it. No SDK is needed; tests/layouts/amd.def holds it
 // against AMD's own headers (roctracer.h, hip_prof_str.h), which PyPI's triton wheel carries.
 #ifndef FP_TRACERS_ROCTRACER_ABI_H
 #define FP_TRACERS_ROCTRACER_ABI_H
@@ -143,7 +143,7 @@ static const struct fp_roc_symbol fp_hip_symbols[] = {
 
 // What a HIP call does to the device, and where hip_api_data_t holds what the device's record lacks. Offsets
 // are from the start of hip_api_data_t [HEADER, HIP 6.1; the same in 7.1]; 0: there is none.
-enum fp_hip_sort { FP_HIP_LAUNCH, FP_HIP_GRAPH, FP_HIP_COPY, FP_HIP_SET };
+enum fp_hip_sort { FP_HIP_OTHER, FP_HIP_LAUNCH, FP_HIP_GRAPH, FP_HIP_COPY, FP_HIP_SET };
 
 struct fp_hip_call {
     const char *name;
@@ -153,6 +153,7 @@ struct fp_hip_call {
     uint8_t shared, shared_bytes;
     uint8_t grid_is_threads; // divide by the block
     uint8_t bytes;           // u64
+    uint8_t rows;            // u64, by which bytes are multiplied: the 2-D forms
     uint8_t kind;            // hipMemcpyKind
     uint8_t fixed_kind;      // where the name says it; FP_HIP_COPY_DEFAULT: it does not
     uint8_t value, value_bytes;
@@ -173,14 +174,17 @@ static const struct fp_hip_call fp_hip_calls[] = {
     FP_HIP_LAUNCHES("hipLaunchCooperativeKernel", 105, .shared = 64, .shared_bytes = 4),
     FP_HIP_LAUNCHES("hipModuleLaunchKernel", 169, .shared = 48, .shared_bytes = 4),
     FP_HIP_LAUNCHES("hipExtModuleLaunchKernel", 65, .shared = 48, .shared_bytes = 8, .grid_is_threads = 1),
-    FP_HIP_LAUNCHES("hipHccModuleLaunchKernel", 88, .grid_is_threads = 1),
+    FP_HIP_LAUNCHES("hipHccModuleLaunchKernel", 88, .shared = 48, .shared_bytes = 8, .grid_is_threads = 1),
     FP_HIP_LAUNCHES("hipModuleLaunchCooperativeKernel", 358, .shared = 48, .shared_bytes = 4),
+    FP_HIP_LAUNCHES("hipLaunchKernelExC", 419, .shared = 48,
+                    .shared_bytes = 8), // config__val, from HIP 6.4 on
+    FP_HIP_LAUNCHES("hipDrvLaunchKernelEx", 420, .shared = 48, .shared_bytes = 4), // the same
     { "hipGraphLaunch", 215, .sort = FP_HIP_GRAPH },
     FP_HIP_COPIES("hipMemcpy", 125, .bytes = 32, .kind = 40),
     FP_HIP_COPIES("hipMemcpyAsync", 134, .bytes = 32, .kind = 40),
     FP_HIP_COPIES("hipMemcpyWithStream", 153, .bytes = 32, .kind = 40),
-    FP_HIP_COPIES("hipMemcpy2D", 126, .bytes = 0),
-    FP_HIP_COPIES("hipMemcpy2DAsync", 127, .bytes = 0),
+    FP_HIP_COPIES("hipMemcpy2D", 126, .bytes = 48, .rows = 56, .kind = 64),
+    FP_HIP_COPIES("hipMemcpy2DAsync", 127, .bytes = 48, .rows = 56, .kind = 64),
     { "hipMemcpyDtoD", 136, .sort = FP_HIP_COPY, .bytes = 32, .fixed_kind = FP_HIP_COPY_DTOD },
     { "hipMemcpyDtoDAsync", 137, .sort = FP_HIP_COPY, .bytes = 32, .fixed_kind = FP_HIP_COPY_DTOD },
     { "hipMemcpyDtoH", 138, .sort = FP_HIP_COPY, .bytes = 32, .fixed_kind = FP_HIP_COPY_DTOH },
@@ -198,14 +202,9 @@ static const struct fp_hip_call fp_hip_calls[] = {
       .value_unit = 4 },
 };
 
-// Left out as torch leaves their CUDA twins out; the push and pop are the compiler's, not the program's.
+// Left out as torch leaves their CUDA twins out, beside those that every vendor has (calls.h): the compiler's
+// calls, not the program's.
 static const char *const fp_hip_quiet_calls[] = {
-    "hipGetDevice",
-    "hipSetDevice",
-    "hipGetLastError",
-    "hipEventCreate",
-    "hipEventDestroy",
-    "hipEventCreateWithFlags",
     "__hipPushCallConfiguration",
     "__hipPopCallConfiguration",
     NULL,

@@ -8,6 +8,7 @@
 #include "tracers/cupti.h"
 #include "tracers/mcpti.h"
 #include "tracers/mupti.h"
+#include "tracers/roctracer.h"
 
 const struct fp_accelerator_row fp_accelerator_rows[] = {
 #if !defined(FP_ONLY) || defined(FP_ONLY_CUDA)
@@ -18,6 +19,9 @@ const struct fp_accelerator_row fp_accelerator_rows[] = {
 #endif
 #if !defined(FP_ONLY) || defined(FP_ONLY_MUSA)
     { "musa", &fp_mupti_ops, "muptiActivityEnable" },
+#endif
+#if !defined(FP_ONLY) || defined(FP_ONLY_DCU)
+    { "dcu", &fp_roctracer_ops, "roctracer_open_pool_expl" },
 #endif
     { NULL, NULL, NULL },
 };
