@@ -45,7 +45,8 @@ static struct fp_text keep_text(struct writer *writer, const char *text, size_t 
         writer->failed = -ENOMEM;
         return (struct fp_text){ "", 0 };
     }
-    memcpy(change->texts + change->used, text, size);
+    if (size)
+        memcpy(change->texts + change->used, text, size);
     change->used += size;
     return (struct fp_text){ change->texts + change->used - size, size };
 }
@@ -299,7 +300,7 @@ static const char *value_of(const struct fp_merge_file *file, const char *key) {
 static bool all_have(const struct fp_merge *merge, const char *key, const char *value) {
     for (size_t i = 0; i < merge->count; i++) {
         const char *other = value_of(&merge->files[i], key);
-        if (!other || strcmp(other, value) != 0)
+        if (!other || !value || strcmp(other, value) != 0)
             return false;
     }
     return true;
@@ -379,7 +380,7 @@ static void put_file(FILE *out, const struct fp_merge *merge, size_t place) {
     for (size_t i = 0; i < file->process_count; i++) {
         fputs(i ? ", " : "", out);
         fputc('"', out);
-        fwrite(file->processes[i].pid.text.at, 1, file->processes[i].pid.text.size, out);
+        (void)fwrite(file->processes[i].pid.text.at, 1, file->processes[i].pid.text.size, out);
         fprintf(out, "\": %s", file->processes[i].merged);
     }
     fputs("}, \"header\": {", out);

@@ -110,7 +110,7 @@ struct lateness {
 };
 
 static void describe_lateness(struct fp_report *report, const struct fp_merge *merge) {
-    struct lateness *late = calloc(merge->count, sizeof(*late));
+    struct lateness *late = merge->count ? calloc(merge->count, sizeof(*late)) : NULL;
     if (!late)
         return;
     for (size_t i = 0; i < merge->meeting_count; i++) {

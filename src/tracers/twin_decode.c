@@ -297,7 +297,9 @@ static void settle_driver_call(void *owner, const struct fp_call_record *call, b
         emit_call(settling->decoder, settling->sink, call, !is_nested);
 }
 
+// `call` may be one of those kept already, which move when room is made.
 static bool keep_unnamed(struct fp_twin_decoder *decoder, const struct fp_call_record *call) {
+    struct fp_call_record kept = *call;
     if (decoder->unnamed_count == decoder->unnamed_capacity) {
         size_t capacity = decoder->unnamed_capacity ? decoder->unnamed_capacity * 2 : 256;
         struct fp_call_record *grown = realloc(decoder->unnamed, capacity * sizeof(*grown));
@@ -306,7 +308,7 @@ static bool keep_unnamed(struct fp_twin_decoder *decoder, const struct fp_call_r
         decoder->unnamed = grown;
         decoder->unnamed_capacity = capacity;
     }
-    decoder->unnamed[decoder->unnamed_count++] = *call;
+    decoder->unnamed[decoder->unnamed_count++] = kept;
     return true;
 }
 
