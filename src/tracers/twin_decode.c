@@ -491,8 +491,10 @@ void fp_twin_decode(struct fp_twin_decoder *decoder, const struct fp_sink *sink,
 void fp_twin_decode_end(struct fp_twin_decoder *decoder, const struct fp_sink *sink) {
     struct settling settling = { decoder, sink };
     decoder->ending = true;
-    for (size_t at = 0; at < decoder->unnamed_count; at++)
-        take_call(decoder, sink, &decoder->unnamed[at]);
+    for (size_t at = 0; at < decoder->unnamed_count; at++) {
+        struct fp_call_record call = decoder->unnamed[at];
+        take_call(decoder, sink, &call);
+    }
     decoder->unnamed_count = 0;
     fp_nested_calls_settle(decoder->nested, settle_driver_call, &settling);
 }

@@ -107,7 +107,7 @@ static int ask_devices(const struct fp_twin_search *search, void *simulated, str
     int result = bind(devices, search->device_symbols, handles, opened, err);
     if (result == 0 && devices->init && (result = devices->init(0)) != 0)
         fp_error_set(err, "the runtime does not initialise (result %d)", result);
-    else if (result == 0 && devices->count && ((result = devices->count(count)) != 0 || *count <= 0))
+    else if (result == 0 && (!devices->count || (result = devices->count(count)) != 0 || *count <= 0))
         fp_error_set(err, "the runtime reports no device (result %d)", result);
     return *count > 0 ? 0 : -ENODEV;
 }

@@ -52,7 +52,7 @@ struct fp_tracer {
     size_t held_count;
     struct fp_twin_window *window; // where the library may lack ids; else NULL
     atomic_bool logs_ids;          // until the library has shown that it gives them back
-    char notes[NOTES][NOTE_BYTES]; // found outside of drain, told by the next one
+    struct fp_error notes[NOTES];  // found outside of drain, told by the next one
     size_t note_count;
 };
 
@@ -63,7 +63,7 @@ static void note(struct fp_tracer *tracer, const char *format, ...) {
         return;
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(tracer->notes[tracer->note_count++], NOTE_BYTES, format, arguments);
+    fp_error_setv(&tracer->notes[tracer->note_count++], format, arguments);
     va_end(arguments);
 }
 
@@ -607,7 +607,7 @@ static void end_drain(struct fp_tracer *tracer, const struct fp_sink *sink) {
         find_operators(tracer, sink);
     }
     for (size_t at = 0; at < tracer->note_count; at++)
-        sink->note(sink->owner, tracer->notes[at]);
+        sink->note(sink->owner, tracer->notes[at].text);
     end_session(tracer);
 }
 
