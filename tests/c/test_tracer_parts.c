@@ -1,4 +1,5 @@
-// test_tracer_parts.c - what tracers share besides buffers and clock: the ring, the id stack, the id map.
+// test_tracer_parts.c - what tracers share besides buffers and clock: the ring, the id stack, the id map,
+// the texts.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +13,9 @@
 #include "tracers/id_map.h"
 #include "tracers/id_stack.h"
 #include "tracers/ring.h"
+#include "tracers/text_arena.h"
+
+#include <string.h>
 
 enum { WRITERS = 4, ENTRIES = 20000 };
 
@@ -129,6 +133,31 @@ static void ids_keep_their_answers_while_the_map_grows(void **state) {
     fp_id_map_free(map);
 }
 
+static void a_text_is_kept_once_and_outlives_the_one_it_was_copied_from(void **state) {
+    (void)state;
+    struct fp_text_arena *arena = fp_text_arena_new(4096, 16);
+    char text[] = "a kernel";
+    const char *kept = fp_text_arena_keep(arena, text);
+    assert_ptr_not_equal(kept, text);
+    assert_ptr_equal(fp_text_arena_keep(arena, text), kept);
+    memset(text, '!', strlen(text));
+    assert_string_equal(kept, "a kernel");
+    assert_string_equal(fp_text_arena_keep(arena, text), "!!!!!!!!");
+    assert_string_equal(fp_text_arena_keep(arena, ""), "");
+    assert_null(fp_text_arena_keep(arena, NULL));
+}
+
+static void a_full_text_arena_keeps_what_it_has_and_still_takes_what_fits(void **state) {
+    (void)state;
+    struct fp_text_arena *arena = fp_text_arena_new(4096, 16);
+    static char large[5000];
+    memset(large, 'x', sizeof(large) - 1);
+    const char *small = fp_text_arena_keep(arena, "small");
+    assert_null(fp_text_arena_keep(arena, large));
+    assert_string_equal(small, "small");
+    assert_string_equal(fp_text_arena_keep(arena, "another"), "another");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_full_ring_refuses_and_counts_instead_of_waiting),
@@ -137,6 +166,8 @@ int main(void) {
         cmocka_unit_test(a_stack_too_deep_says_so_and_keeps_what_it_has),
         cmocka_unit_test(wide_ids_never_share_a_narrow_one_and_none_becomes_zero),
         cmocka_unit_test(ids_keep_their_answers_while_the_map_grows),
+        cmocka_unit_test(a_text_is_kept_once_and_outlives_the_one_it_was_copied_from),
+        cmocka_unit_test(a_full_text_arena_keeps_what_it_has_and_still_takes_what_fits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@ LABELS = (
     r"cudaCall_\d+",  # a domain that is neither runtime nor driver
     r"cudaRuntimeCall_\d+",
     r"cuDriverCall_\d+",
+    r"hipCall_\d+",
     r"(cuda|reserved)\d+",  # NVIDIA's own placeholders
     r"unnamed (runtime|driver) call",  # the vendor gave no name
     r"(runtime|driver)?\s*(call|api|cbid)?\s*\d+",
