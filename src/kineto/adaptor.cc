@@ -14,7 +14,11 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <pthread.h>
+#include <unistd.h>
 
 namespace flagprof {
 namespace {
@@ -32,6 +36,22 @@ struct NoDeviceGuard : c10::impl::NoOpDeviceGuardImpl<c10::DeviceType::PrivateUs
         return 0;
     }
 };
+
+// Once a process has profiled, Kineto has a thread that waits for configurations. A forked child has not that
+// thread, and the destructor of what it waits for never returns: a child that exits hangs. So a child leaves
+// before it comes to that, with its own status, after the handlers that it registered itself and with its
+// output written.
+std::atomic<bool> profiled{ false };
+
+void leave(int status, void *) {
+    fflush(nullptr);
+    _exit(status);
+}
+
+void in_child() {
+    if (profiled.load(std::memory_order_relaxed))
+        on_exit(leave, nullptr);
+}
 
 class Profiler final : public libkineto::IActivityProfiler {
   public:
@@ -63,6 +83,7 @@ class Profiler final : public libkineto::IActivityProfiler {
   private:
     std::unique_ptr<libkineto::IActivityProfilerSession>
     make_session(const std::set<libkineto::ActivityType> &types) {
+        profiled.store(true, std::memory_order_relaxed);
         int open = gate.load(std::memory_order_relaxed);
         bool device = types.count(libkineto::ActivityType::CONCURRENT_KERNEL) != 0;
         fp_log("kineto", "configure: %zu activity types, %s", types.size(),
@@ -112,6 +133,7 @@ FP_API void flagprof_adaptor_register(void) {
     static std::atomic<bool> done{ false };
     if (done.exchange(true))
         return;
+    pthread_atfork(nullptr, nullptr, flagprof::in_child);
     libkineto::api().registerProfilerFactory([] { return std::make_unique<flagprof::Profiler>(); });
     fp_log("kineto", "registered with torch %s", FLAGPROF_TORCH_VERSION);
 }
