@@ -41,7 +41,7 @@ def accelerator():
 
 
 def last_ledger():
-    """The ledger of the process's last recording as a dict (docs/ledger.md); {} before the first has ended."""
+    """The ledger of the process's last recording as a dict (docs/torch.md); {} before the first has ended."""
     from flagprof import _torch
 
     return json.loads("{" + _torch.findings() + "}").get("flagprof_ledger", {})

@@ -177,10 +177,13 @@ void Session::finish(libkineto::ActivityLogger &logger,
     say_findings(handover_->recording());
     int64_t rows_at_ns = start_ns != UNKNOWN_START_NS ? start_ns : now_ns();
     name_devices(logger, accelerator_, rows_at_ns);
+    auto before = std::chrono::steady_clock::now();
     HandoverCount count = handover_->give(logger, linked_activity, rows_at_ns);
-    fp_log("kineto", "window [%lld, %lld]: %zu activities handed over, %zu of them linked, %zu ranges",
-           static_cast<long long>(start_ns), static_cast<long long>(end_ns), count.activities, count.linked,
-           count.ranges);
+    std::chrono::nanoseconds spent = std::chrono::steady_clock::now() - before;
+    fp_log("kineto",
+           "window [%lld, %lld]: %zu activities handed over in %lld ns, %zu of them linked, %zu ranges",
+           static_cast<long long>(start_ns), static_cast<long long>(end_ns), count.activities,
+           static_cast<long long>(spent.count()), count.linked, count.ranges);
 }
 
 std::unique_ptr<libkineto::DeviceInfo> Session::getDeviceInfo() {

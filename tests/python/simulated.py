@@ -3,16 +3,22 @@
 import os
 
 import pytest
+from conftest import python_environment, run
+from echo_accelerator import adaptor_cache  # noqa: F401
 
 # flagos: the simulated accelerator. cuda: the machine's own, through flagprof.use_cuda().
 DEVICE = os.environ.get("FLAGPROF_PARITY_DEVICE", "flagos")
+BUILD_LIMIT_S = 900
 
 
-def device_environment(tree, cache):
-    """The environment of a program that records on DEVICE; skips where it is not built."""
-    environment = {"XDG_CACHE_HOME": cache}
+@pytest.fixture(scope="session")
+def device_environment(tree, torch_version, adaptor_cache):  # noqa: F811
+    """The environment of a program that records on DEVICE, with what that needs built; skips where it is not there."""
+    environment = {"XDG_CACHE_HOME": adaptor_cache}
     if not tree.installed:
         environment["FLAGPROF_BUILD"] = tree.build
         if DEVICE == "flagos" and not list((tree.build / "sim").glob("*.so*")):
             pytest.skip(f"no simulated accelerator in {tree.build / 'sim'}")
+    code = "import torch\nfrom flagprof import _build\n_build.adaptor()\n" + ("import flagos" if DEVICE == "flagos" else "")
+    run([tree.python, "-c", code], env=python_environment(environment), timeout=BUILD_LIMIT_S).ok()
     return environment

@@ -10,7 +10,7 @@ import sys
 import pytest
 from conftest import python_environment, run
 from echo_accelerator import adaptor_cache  # noqa: F401
-from simulated import DEVICE, device_environment
+from simulated import BUILD_LIMIT_S, DEVICE, device_environment  # noqa: F401
 
 PARITY = pathlib.Path(__file__).resolve().parents[1] / "parity"
 sys.path[:0] = [str(PARITY), str(PARITY.parent / "contract")]
@@ -23,14 +23,12 @@ REGENERATE = "python tests/parity/baseline_generator.py"
 
 
 @pytest.fixture(scope="module")
-def capture_in(tree, torch_version, adaptor_cache, tmp_path_factory):  # noqa: F811
+def capture_in(tree, device_environment, tmp_path_factory):  # noqa: F811
     """capture_in(*FAULTS, env={}): {fault: (Trace, what torch's tables said)} of one run of capture.py."""
-    environment = device_environment(tree, adaptor_cache)
-
     def call(*faults, env=None):
         folder = tmp_path_factory.mktemp("capture")
         command = [tree.python, PARITY / "capture.py", DEVICE, folder, *faults]
-        run(command, env=python_environment({**environment, **(env or {})}), timeout=300).ok()
+        run(command, env=python_environment({**device_environment, **(env or {})}), timeout=300).ok()
         read = lambda name: json.loads((folder / name).read_text())  # noqa: E731
         return {fault: (Trace(read(f"{fault}.json")), read(f"{fault}.tables.json")) for fault in faults or ["none"]}
 
@@ -81,13 +79,12 @@ UNFILTERED, FILTERED = "early_start,no_window", "early_start"
 
 
 @pytest.fixture(scope="module")
-def ablated(tree, torch_version, adaptor_cache, capture_in):  # noqa: F811
+def ablated(tree, torch_version, device_environment, capture_in):  # noqa: F811
     """A capture for each fault, through the adaptor that can have it."""
     if tree.installed:
         pytest.skip("the adaptor with test faults is built from the source tree only")
     code = "import torch; from flagprof import _build; print(_build.adaptor(ablation=True))"
-    environment = python_environment({"XDG_CACHE_HOME": adaptor_cache, "FLAGPROF_BUILD": tree.build})
-    path = run([tree.python, "-c", code], env=environment, timeout=300).ok().stdout.splitlines()[-1]
+    path = run([tree.python, "-c", code], env=python_environment(device_environment), timeout=BUILD_LIMIT_S).ok().stdout.splitlines()[-1]
     faults = [fault for fault in ABLATIONS if not (fault == "swap_arrow" and dies_of_equal_arrows(torch_version))]
     return capture_in(*faults, UNFILTERED, FILTERED, env={"FLAGOS_TEST_ADAPTOR": path})
 
