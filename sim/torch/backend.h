@@ -7,6 +7,7 @@
 //   kernels.cpp    work on the CPU as a kernel of the device
 //   fallback.cpp   every other operator: torch's CPU kernel, run as one launch on device memory
 //   sizes.cpp      what an operator's results will look like, where the host can tell
+//   autocast.cpp   torch.autocast
 //   interface.cpp  C functions for the Python module
 // Only this directory includes torch's headers together with the simulator's.
 #pragma once
@@ -95,6 +96,8 @@ c10::DataPtr allocate_idle(size_t bytes, flagsim_stream *stream, c10::Device sho
 // Tells the profiler of memory that came from allocate_quietly and is a tensor's from now on.
 void announce(const c10::DataPtr &memory);
 bool owns(const c10::DataPtr &memory);
+// Frees what was allocated here and begins at this address; false: nothing was.
+bool give_back(void *pointer) noexcept;
 // Gives the storage memory of this size with what it held, on the current stream.
 void resize_storage(const c10::Storage &storage, size_t bytes);
 
@@ -140,11 +143,26 @@ void copy_bits(const at::Tensor &from, const at::Tensor &to);
 class Server {
   public:
     virtual ~Server() = default;
-    // An empty DataPtr: torch's own allocator shall serve.
+    // An empty DataPtr: torch's own allocator shall serve. The context is the pointer itself, since torch
+    // keeps nothing else of a raw allocation.
     virtual c10::DataPtr allocate(size_t bytes) = 0;
+    // Takes memory back that it served; false: it is not its own.
+    virtual bool take_back(void *pointer) = 0;
 };
 // Sets who serves the kernel that runs on the calling stream's thread; NULL: torch's own allocator.
 void serve(Server *server);
+Server *served_by();
+class ServedBy {
+  public:
+    explicit ServedBy(Server *server) {
+        serve(server);
+    }
+    ~ServedBy() {
+        serve(nullptr);
+    }
+    ServedBy(const ServedBy &) = delete;
+    ServedBy &operator=(const ServedBy &) = delete;
+};
 
 // What is shown of a kernel: its name says the operation and the type, its geometry the elements.
 flagsim_kernel_info describe(const std::string &operation, c10::ScalarType type, int64_t elements);

@@ -51,6 +51,25 @@ Tensor empty_strided(IntArrayRef size, IntArrayRef stride, optional<c10::ScalarT
                                              c10::dtype_or_default(type));
 }
 
+// Memory of a tensor that torch knows to be all zero: there is none.
+class NoMemory final : public c10::Allocator {
+  public:
+    c10::DataPtr allocate(size_t) override {
+        return c10::DataPtr(nullptr, c10::Device(kDevice, static_cast<c10::DeviceIndex>(current_device())));
+    }
+    void copy_data(void *, const void *, size_t) const override {}
+};
+
+Tensor efficient_zero_tensor(IntArrayRef size, optional<c10::ScalarType> type, optional<c10::Layout>,
+                             optional<c10::Device> device, optional<bool>) {
+    static auto *no_memory = new NoMemory();
+    CurrentDevice scope(index_of(device));
+    auto made =
+        at::detail::empty_generic(size, no_memory, kKeys | c10::DispatchKeySet(c10::DispatchKey::ZeroTensor),
+                                  c10::dtype_or_default(type), std::nullopt);
+    return made;
+}
+
 Tensor empty_as(const Tensor &model, c10::ScalarType type, int device) {
     CurrentDevice scope(device);
     return model.is_non_overlapping_and_dense()
@@ -302,6 +321,7 @@ void record_stream(Tensor &self, c10::Stream stream) {
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
     library.impl("empty.memory_format", &empty);
     library.impl("empty_strided", &empty_strided);
+    library.impl("_efficientzerotensor", &efficient_zero_tensor);
     library.impl("as_strided", &at::native::as_strided_tensorimpl);
     library.impl("view", &at::native::view);
     library.impl("_reshape_alias", &at::native::_reshape_alias);

@@ -40,9 +40,17 @@ class Prepared final : public Server {
         for (auto &place : places_)
             if (!place.taken && place.bytes == bytes) {
                 place.taken = true;
-                return c10::DataPtr(place.memory, &place, &leave, c10::Device(c10::DeviceType::CPU));
+                return c10::DataPtr(place.memory, place.memory, &leave, c10::Device(c10::DeviceType::CPU));
             }
         return c10::DataPtr();
+    }
+    bool take_back(void *pointer) override {
+        for (auto &place : places_)
+            if (place.memory == pointer) {
+                place.taken = false;
+                return true;
+            }
+        return false;
     }
 
   private:
@@ -51,8 +59,9 @@ class Prepared final : public Server {
         size_t bytes;
         bool taken;
     };
-    static void leave(void *place) {
-        static_cast<Place *>(place)->taken = false;
+    static void leave(void *memory) {
+        if (Server *server = served_by())
+            (void)server->take_back(memory);
     }
     std::vector<Place> places_;
 };
@@ -222,10 +231,9 @@ class Call {
         return [op = op_, host = host_, places, grad, list] {
             c10::AutoGradMode mode(grad);
             Prepared prepared(places);
+            ServedBy scope(&prepared);
             Stack work = host;
-            serve(&prepared);
             op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &work);
-            serve(nullptr);
             std::vector<at::Tensor> results;
             if (list)
                 results = work[0].toTensorVector();
@@ -370,7 +378,7 @@ class Call {
             return own;
         }
         auto own = device_allocator()->allocate(host.nbytes()); // a kernel that keeps its result elsewhere
-        if (host.nbytes() > 0) {
+        if (host.nbytes() > 0 && host.data() != nullptr) {
             copied_results++;
             check(flagsim_memcpy(own.get(), host.data(), host.nbytes(), FLAGSIM_COPY_HTOD), "a copy");
         }

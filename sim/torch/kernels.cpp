@@ -91,6 +91,10 @@ class Meeting final : public Server {
         return std::move(memory_);
     }
 
+    bool take_back(void *pointer) override {
+        return give_back(pointer);
+    }
+
     void finish(std::exception_ptr error) noexcept { // on the stream's thread
         std::lock_guard<std::mutex> hold(lock_);
         error_ = std::move(error);
@@ -133,7 +137,9 @@ thread_local Server *serving = nullptr;
 // Stands in for torch's CPU allocator and behaves as it does, except inside a kernel that makes new results.
 class HostAllocator final : public c10::Allocator {
   public:
-    explicit HostAllocator(c10::Allocator *torchs) : torchs_(torchs) {}
+    explicit HostAllocator(c10::Allocator *torchs) : torchs_(torchs) {
+        torchs_free = torchs->raw_deleter();
+    }
     c10::DataPtr allocate(size_t bytes) override {
         if (serving && bytes > 0)
             if (auto served = serving->allocate(bytes))
@@ -141,15 +147,22 @@ class HostAllocator final : public c10::Allocator {
         return torchs_->allocate(bytes);
     }
     c10::DeleterFnPtr raw_deleter() const override {
-        return torchs_->raw_deleter();
+        return torchs_free ? &free_raw : nullptr;
     }
     void copy_data(void *to, const void *from, size_t bytes) const override {
         default_copy_data(to, from, bytes);
     }
 
   private:
+    static void free_raw(void *pointer) {
+        if (!(serving && serving->take_back(pointer)) && !give_back(pointer))
+            torchs_free(pointer);
+    }
+    static c10::DeleterFnPtr torchs_free;
     c10::Allocator *torchs_;
 };
+
+c10::DeleterFnPtr HostAllocator::torchs_free = nullptr;
 
 struct Kernel {
     std::function<void()> body;
@@ -219,12 +232,12 @@ const char *type_code(c10::ScalarType type) {
     }
 }
 
-// void flagos::kernels::add<float>(float*, long), mangled as a compiler would.
+// void flagos::add<float>(float*, long), mangled as a compiler would.
 const char *kernel_name(const std::string &operation, c10::ScalarType type) {
     static std::shared_mutex lock;
     static auto *names = new std::unordered_map<std::string, const char *>();
-    const std::string mangled = "_ZN6flagos7kernels" + std::to_string(operation.size()) + operation + "I" +
-                                type_code(type) + "EEvPT_l";
+    const std::string mangled =
+        "_ZN6flagos" + std::to_string(operation.size()) + operation + "I" + type_code(type) + "EEvPT_l";
     {
         std::shared_lock<std::shared_mutex> hold(lock);
         auto found = names->find(mangled);
@@ -248,6 +261,10 @@ const bool allocator_installed = [] {
 
 void serve(Server *server) {
     serving = server;
+}
+
+Server *served_by() {
+    return serving;
 }
 
 // Geometry as a compiler's and a library's kernels would have it: four elements a thread; matrix products in

@@ -54,14 +54,18 @@ class Pool {
         return block ? hand_out(block, requested) : nullptr;
     }
 
-    void give_back(Block *block) noexcept {
+    bool give_back(void *pointer) noexcept {
         std::lock_guard<std::mutex> hold(lock_);
-        live_.erase(block->pointer);
+        auto found = live_.find(pointer);
+        if (found == live_.end())
+            return false;
+        Block *block = found->second;
+        live_.erase(found);
         if (block->announced)
             report(block, -1);
         if (block->used_on.empty()) {
             idle_[{ block->stream, block->graph }].emplace(block->bytes, block);
-            return;
+            return true;
         }
         Waiting waiting{ block, {} };
         for (auto *stream : std::exchange(block->used_on, {})) {
@@ -70,11 +74,13 @@ class Pool {
                 waiting.events.push_back(event);
         }
         waiting_.push_back(std::move(waiting));
+        return true;
     }
 
-    void announce(Block *block) {
+    void announce(const void *pointer) {
         std::lock_guard<std::mutex> hold(lock_);
-        if (block->announced || block->device < 0)
+        Block *block = find(pointer);
+        if (block == nullptr || block->announced || block->device < 0)
             return;
         block->announced = true;
         report(block, 1);
@@ -270,12 +276,12 @@ Pool &pool() {
     return *the_pool;
 }
 
-void give_back(void *context) {
-    pool().give_back(static_cast<Block *>(context));
+void free_memory(void *pointer) {
+    (void)pool().give_back(pointer);
 }
 
 c10::DataPtr as_data_ptr(Block *block, c10::Device device) {
-    return c10::DataPtr(block->pointer, block, &give_back, device);
+    return c10::DataPtr(block->pointer, block->pointer, &free_memory, device);
 }
 
 class DeviceAllocator final : public c10::DeviceAllocator {
@@ -364,13 +370,17 @@ c10::DataPtr allocate_idle(size_t bytes, flagsim_stream *stream, c10::Device sho
     return block ? as_data_ptr(block, shown_as) : c10::DataPtr(nullptr, shown_as);
 }
 
+bool give_back(void *pointer) noexcept {
+    return pool().give_back(pointer);
+}
+
 bool owns(const c10::DataPtr &memory) {
-    return memory.get_deleter() == &give_back;
+    return memory.get_deleter() == &free_memory;
 }
 
 void announce(const c10::DataPtr &memory) {
     if (owns(memory))
-        pool().announce(static_cast<Block *>(memory.get_context()));
+        pool().announce(memory.get());
 }
 
 int begin_graph_memory(flagsim_stream *stream) {

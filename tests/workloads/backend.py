@@ -438,6 +438,35 @@ def check_gradients_equal_the_cpus():
     close(v.grad, w.grad)
 
 
+def check_convolutions_train_as_on_the_cpu():
+    torch.manual_seed(0)
+    net = nn.Sequential(
+        nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(64, 5)
+    )
+    other, x = copy.deepcopy(net).to(DEVICE), torch.randn(2, 3, 8, 8)
+    net(x).square().sum().backward()
+    other(x.to(DEVICE)).square().sum().backward()
+    for host, device in zip(net.parameters(), other.parameters()):
+        close(device.grad, host.grad, 1e-3)
+
+
+def check_derivatives_of_derivatives():
+    x = torch.arange(1.0, 4.0, device=DEVICE)
+    hessian = torch.func.hessian(lambda x: (x**3).sum())(x)
+    close(hessian, torch.diag(torch.tensor([6.0, 12.0, 18.0])))
+    assert torch._efficientzerotensor(3, device=DEVICE).clone().tolist() == [0, 0, 0]
+
+
+def check_autocast_computes_products_in_the_small_type():
+    x = torch.randn(4, 4, device=DEVICE, requires_grad=True)
+    with torch.autocast(DEVICE, dtype=torch.bfloat16):
+        y = x @ x
+        assert y.dtype == torch.bfloat16 and y.softmax(-1).dtype == torch.float32
+        assert (x + 1).dtype == torch.float32
+    y.float().sum().backward()
+    assert x.grad.dtype == torch.float32
+
+
 def transformer():
     torch.manual_seed(1)
     layer = nn.TransformerEncoderLayer(32, 4, 64, dropout=0.0, batch_first=True)

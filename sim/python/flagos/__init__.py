@@ -42,6 +42,8 @@ def _register():
 
 def _finish():
     # Streams run torch's code; the interpreter must not take that away under them.
+    if _device._is_in_bad_fork():
+        return
     try:
         for index in range(_device.device_count()):
             _device.synchronize(index)

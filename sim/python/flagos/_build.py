@@ -21,7 +21,7 @@ from . import _places
 
 # Files compiled together, since reading torch's headers takes longer than anything else; the longest unit first.
 UNITS = (
-    ("copies.cpp", "fallback.cpp", "sizes.cpp"),
+    ("copies.cpp", "fallback.cpp", "sizes.cpp", "autocast.cpp"),
     ("memory.cpp", "device.cpp", "interface.cpp", "kernels.cpp"),
 )
 

@@ -7,6 +7,7 @@
 import collections
 import contextlib
 import ctypes
+import os
 
 import torch
 
@@ -42,8 +43,12 @@ def _lazy_init():
     pass
 
 
+_process = os.getpid()
+
+
 def _is_in_bad_fork():
-    return False
+    """Whether this is a child forked from the process that uses the device: it cannot use it itself."""
+    return os.getpid() != _process
 
 
 def device_count():

@@ -51,8 +51,10 @@ def _open_facade():
     if found:
         return [_open(path) for path in found if not path.is_symlink()]
     if chosen is not None:
-        there = ", ".join(sorted(path.name for path in _places.libraries().glob(f"{name}*") if any(path.glob("lib*"))))
-        raise ImportError(f"flagos: FLAGOS_SIM_{name.upper()}={chosen}: no library in {folder}; there is {there or 'none'}")
+        there = sorted(path.name for path in _places.libraries().glob(f"{name}*") if any(path.glob("lib*.so*")))
+        raise ImportError(
+            f"flagos: FLAGOS_SIM_{name.upper()}={chosen}: no library in {folder}; there is {', '.join(there) or 'none'}"
+        )
     print(
         f"flagos: no simulated {name} in {folder}, so FlagProf cannot record this device (docs/simulator.md)",
         file=sys.stderr,
