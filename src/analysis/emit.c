@@ -271,8 +271,8 @@ static void append_args(struct fp_emit *emit, const struct fp_trace_event *event
 
 static bool touches_args(const struct fp_trace_event *event, const struct fp_edit *edits, size_t count) {
     for (size_t i = 0; i < count; i++)
-        if (edits[i].kind == FP_EDIT_ADD_ARG ||
-            (edits[i].field >= event->args && edits[i].field < event->args + event->arg_count))
+        if (edits[i].kind == FP_EDIT_ADD_ARG || (event->arg_count && edits[i].field >= event->args &&
+                                                 edits[i].field < event->args + event->arg_count))
             return true;
     return false;
 }

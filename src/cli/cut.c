@@ -43,7 +43,7 @@ static const struct fp_column columns[] = {
     { "events", "events", FP_CELL_COUNT },
     { "kept", "kept", FP_CELL_COUNT },
     { "slices", "kept_slices", FP_CELL_COUNT },
-    { "arrow ends cut", "arrow_halves_dropped", FP_CELL_COUNT },
+    { "arrow ends cut", "arrow_ends_cut", FP_CELL_COUNT },
     { "repeats", "metadata_collapsed", FP_CELL_COUNT },
     { "secrets", "secrets_removed", FP_CELL_COUNT },
 };
