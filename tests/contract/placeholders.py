@@ -10,6 +10,8 @@ LABELS = (
     r"cudaRuntimeCall_\d+",
     r"cuDriverCall_\d+",
     r"hipCall_\d+",
+    r"mc(Runtime|Driver)Call_\d+",
+    r"musaRuntimeCall_\d+|muDriverCall_\d+",
     r"(cuda|reserved)\d+",  # NVIDIA's own placeholders
     r"unnamed (runtime|driver) call",  # the vendor gave no name
     r"(runtime|driver)?\s*(call|api|cbid)?\s*\d+",
