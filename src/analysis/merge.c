@@ -15,6 +15,7 @@
 #include <strings.h>
 
 #include "analysis/kinds.h"
+#include "analysis/mend.h"
 
 #define EPOCH_FROM_NS                                                                                        \
     946684800000000000LL     // the year 2000: nothing recorded before, nothing relative reaches it
@@ -85,9 +86,13 @@ static struct fp_merge_process *process_of(struct fp_merge_file *file, const str
     }
     struct fp_merge_process *process = &file->processes[file->process_count];
     *process = (struct fp_merge_process){ .pid = *pid };
-    process->pid.text.at = strndup(pid->text.at ? pid->text.at : "", pid->text.size);
-    if (!process->pid.text.at)
+    char *text = malloc(pid->text.size + 1); // a salvaged text may hold zero bytes
+    if (!text)
         return NULL;
+    if (pid->text.size)
+        memcpy(text, pid->text.at, pid->text.size);
+    text[pid->text.size] = 0;
+    process->pid.text.at = text;
     file->process_count++;
     return process;
 }
@@ -160,28 +165,57 @@ static int look(void *user, const struct fp_trace_event *event) {
     return code ? code : fp_collectives_add(&scan->file->collectives, event);
 }
 
-static int keep_keys(struct fp_merge_file *file, const struct fp_reader *reader) {
-    for (size_t i = 0; i < fp_reader_header_count(reader); i++) {
-        const struct fp_trace_header *header = fp_reader_header(reader, i);
-        if (!header->kept || header->value.size > KEY_LIMIT) {
-            file->keys_too_large++;
-            continue;
-        }
-        if (file->key_count == file->key_room) {
-            size_t room = file->key_room * 2 + 16;
-            struct fp_merge_key *grown = realloc(file->keys, room * sizeof(*grown));
-            if (!grown)
-                return -ENOMEM;
-            file->keys = grown;
-            file->key_room = room;
-        }
-        struct fp_merge_key *key = &file->keys[file->key_count++];
-        key->key = strndup(header->key.at, header->key.size);
-        key->value = strndup(header->value.at, header->value.size);
-        if (!key->key || !key->value)
-            return -ENOMEM;
+// A copy of JSON text that every strict parser takes, and that holds no zero byte.
+static char *keep_json(struct fp_mender *mender, struct fp_text text) {
+    struct fp_text whole = fp_mend_json(mender, text);
+    return mender->failed ? NULL : strndup(whole.at, whole.size);
+}
+
+// A key without its quotes is JSON only with them.
+static char *keep_key(struct fp_mender *mender, struct fp_text key) {
+    char *quoted = malloc(key.size + 3);
+    if (!quoted)
+        return NULL;
+    quoted[0] = quoted[key.size + 1] = '"';
+    memcpy(quoted + 1, key.at, key.size);
+    char *kept = keep_json(mender, (struct fp_text){ quoted, key.size + 2 });
+    free(quoted);
+    if (kept) {
+        size_t size = strlen(kept);
+        memmove(kept, kept + 1, size);
+        kept[size - 2] = 0;
     }
-    return 0;
+    return kept;
+}
+
+static int add_key(struct fp_merge_file *file, struct fp_mender *mender,
+                   const struct fp_trace_header *header) {
+    if (file->key_count == file->key_room) {
+        size_t room = file->key_room * 2 + 16;
+        struct fp_merge_key *grown = realloc(file->keys, room * sizeof(*grown));
+        if (!grown)
+            return -ENOMEM;
+        file->keys = grown;
+        file->key_room = room;
+    }
+    struct fp_merge_key *key = &file->keys[file->key_count++];
+    key->key = keep_key(mender, header->key);
+    key->value = keep_json(mender, header->value);
+    return key->key && key->value ? 0 : -ENOMEM;
+}
+
+static int keep_keys(struct fp_merge_file *file, const struct fp_reader *reader, bool salvaged) {
+    struct fp_mender mender = { .salvaged = salvaged };
+    int code = 0;
+    for (size_t i = 0; i < fp_reader_header_count(reader) && !code; i++) {
+        const struct fp_trace_header *header = fp_reader_header(reader, i);
+        if (header->kept && header->value.size <= KEY_LIMIT)
+            code = add_key(file, &mender, header);
+        else
+            file->keys_too_large++;
+    }
+    fp_mender_free(&mender);
+    return code;
 }
 
 // "rank3", "rank-70", "rank_1", "worker0": the number behind the word, the last such word of the file's name.
@@ -234,7 +268,7 @@ int fp_merge_scan(struct fp_merge *merge, size_t place, const struct fp_reader_o
         return code;
     code = fp_reader_run(reader, look, &scan, err);
     if (!code)
-        code = keep_keys(file, reader);
+        code = keep_keys(file, reader, options && options->salvage);
     if (!code) {
         learn_rank(file, reader, place);
         learn_times(file, reader);

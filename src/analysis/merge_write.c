@@ -45,8 +45,7 @@ static struct fp_text keep_text(struct writer *writer, const char *text, size_t 
         writer->failed = -ENOMEM;
         return (struct fp_text){ "", 0 };
     }
-    if (size)
-        memcpy(change->texts + change->used, text, size);
+    memcpy(change->texts + change->used, text, size);
     change->used += size;
     return (struct fp_text){ change->texts + change->used - size, size };
 }
@@ -300,7 +299,7 @@ static const char *value_of(const struct fp_merge_file *file, const char *key) {
 static bool all_have(const struct fp_merge *merge, const char *key, const char *value) {
     for (size_t i = 0; i < merge->count; i++) {
         const char *other = value_of(&merge->files[i], key);
-        if (!other || !value || strcmp(other, value) != 0)
+        if (!other || strcmp(other, value) != 0)
             return false;
     }
     return true;
@@ -380,7 +379,10 @@ static void put_file(FILE *out, const struct fp_merge *merge, size_t place) {
     for (size_t i = 0; i < file->process_count; i++) {
         fputs(i ? ", " : "", out);
         fputc('"', out);
-        (void)fwrite(file->processes[i].pid.text.at, 1, file->processes[i].pid.text.size, out);
+        // Zero bytes end a text; what else is odd in it is mended on the way out.
+        for (size_t k = 0; k < file->processes[i].pid.text.size; k++)
+            if (file->processes[i].pid.text.at[k])
+                fputc(file->processes[i].pid.text.at[k], out);
         fprintf(out, "\": %s", file->processes[i].merged);
     }
     fputs("}, \"header\": {", out);

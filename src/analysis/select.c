@@ -130,7 +130,10 @@ static int compile(struct pattern *pattern, const char *option, const char *text
     if (code) {
         char why[128];
         regerror(code, &pattern->compiled, why, sizeof(why));
-        fp_error_set(err, "--%s '%s' is no regular expression: %s", option, text, why);
+        if (code == REG_ESPACE)
+            fp_error_set(err, "not enough memory for --%s '%s'", option, text);
+        else
+            fp_error_set(err, "--%s '%s' is no regular expression: %s", option, text, why);
         return code == REG_ESPACE ? -ENOMEM : -EINVAL;
     }
     pattern->set = true;

@@ -148,17 +148,18 @@ static size_t stem_size(const char *name) {
 char *fp_input_target(const struct fp_options *options, const struct fp_input *input, const char *ending,
                       struct fp_error *err) {
     const char *to = options->output;
-    if (!to && options->path_count == 1) {
-        if (!isatty(STDOUT_FILENO))
-            return strdup("-");
+    if (!to && options->path_count == 1 && isatty(STDOUT_FILENO)) {
         fp_error_set(err, "name the file to write: -o FILE (or -o - for the terminal)");
         return NULL;
     }
+    if (options->path_count == 1 && (!to || !is_folder(to))) {
+        char *target = strdup(to ? to : "-");
+        if (!target)
+            fp_error_set(err, "%s: not enough memory", input->name);
+        return target;
+    }
     if (to && !is_folder(to)) {
-        if (options->path_count == 1)
-            return strdup(to);
-        fp_error_set(err, "%zu files need a folder to go to, and %s is none: -o FOLDER/", options->path_count,
-                     to);
+        fp_error_set(err, "%zu files need a folder to go to, and %s is none: -o FOLDER/", options->path_count, to);
         return NULL;
     }
     if (!to) {
