@@ -196,7 +196,7 @@ static struct fp_check *read_file(const struct check_options *options, const cha
 }
 
 // One file. The exit status.
-static int check_file(const struct check_options *options, const char *path, struct fp_output *output) {
+static int check_file(const struct check_options *options, const char *path, struct fp_feed_output *out) {
     struct fp_feed feed = { 0 };
     struct lines lines;
     struct fp_check *check = read_file(options, path, &feed);
@@ -217,8 +217,10 @@ static int check_file(const struct check_options *options, const char *path, str
         if (options->strict)
             bad += lines.by_severity[FP_SEVERITY_WARNING];
         status = bad ? FP_EXIT_FOUND : FP_EXIT_OK;
-        if (fp_report_write(report, output, options->shared.format, options->shared.unit) == -ENOMEM) {
+        fp_feed_output_next(out);
+        if (fp_report_write(report, out->output, options->shared.format, options->shared.unit) == -ENOMEM) {
             fp_say("check", "%s: not enough memory for the report", path);
+            out->failed = true;
             status = FP_EXIT_CANNOT;
         }
     }
@@ -318,8 +320,7 @@ int fp_check_main(int argc, char **argv) {
         return FP_EXIT_CANNOT;
     int worst = FP_EXIT_OK;
     for (size_t i = 0; i < options.shared.path_count; i++) {
-        fp_feed_output_next(&out);
-        int one = check_file(&options, options.shared.paths[i], out.output);
+        int one = check_file(&options, options.shared.paths[i], &out);
         worst = one > worst ? one : worst;
     }
     return fp_feed_output_end(&out) ? worst : FP_EXIT_CANNOT;

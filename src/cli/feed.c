@@ -112,6 +112,14 @@ void fp_feed_output_next(struct fp_feed_output *out) {
 
 bool fp_feed_output_end(struct fp_feed_output *out) {
     struct fp_error err = { "" };
+    if (!out->begun) { // no file could be read: what stood there before stays
+        fp_output_abort(out->output);
+        return true;
+    }
+    if (out->failed) {
+        fp_output_abort(out->output);
+        return false;
+    }
     if (out->options->format == FP_FORMAT_JSON && out->options->path_count > 1)
         (void)fp_output_text(out->output, "]\n");
     int code = fp_output_commit(out->output, &err);

@@ -29,10 +29,11 @@ struct fp_feed_output {
     const char *verb;
     struct fp_output *output;
     size_t begun;
+    bool failed; // a report could not be written, which was said: nothing appears
 };
 
 bool fp_feed_output_begin(struct fp_feed_output *out, const struct fp_options *options, const char *verb);
-void fp_feed_output_next(struct fp_feed_output *out); // before each report
+void fp_feed_output_next(struct fp_feed_output *out); // right before each report is written
 bool fp_feed_output_end(struct fp_feed_output *out);  // false after it said what went wrong
 
 #endif

@@ -552,7 +552,7 @@ static int add_event(void *user, const struct fp_trace_event *event) {
 }
 
 // Reads one file and writes its report. False after a sentence was printed.
-static bool report_file(const struct stats_options *options, const char *path, struct fp_output *output) {
+static bool report_file(const struct stats_options *options, const char *path, struct fp_feed_output *out) {
     struct fp_feed feed = { 0 };
     struct context context = { .options = options };
     context.top = options->top >= 0                           ? (size_t)options->top
@@ -582,9 +582,11 @@ static bool report_file(const struct stats_options *options, const char *path, s
         for (size_t i = 0; i < COUNT(sections); i++)
             if (asked_for(options->by, sections[i].name))
                 sections[i].put(&context);
-        if (fp_report_write(context.report, output, options->shared.format, options->shared.unit) ==
+        fp_feed_output_next(out);
+        if (fp_report_write(context.report, out->output, options->shared.format, options->shared.unit) ==
             -ENOMEM) {
             fp_say("stats", "%s: not enough memory for the report", path);
+            out->failed = true;
             done = false;
         }
     }
@@ -664,8 +666,7 @@ int fp_stats_main(int argc, char **argv) {
         return FP_EXIT_CANNOT;
     bool all = true;
     for (size_t i = 0; i < options.shared.path_count; i++) {
-        fp_feed_output_next(&out);
-        all &= report_file(&options, options.shared.paths[i], out.output);
+        all &= report_file(&options, options.shared.paths[i], &out);
     }
     return fp_feed_output_end(&out) && all ? FP_EXIT_OK : FP_EXIT_CANNOT;
 }

@@ -130,8 +130,11 @@ static int meet_fault(struct fp_reader *reader, struct fp_error *err) {
     struct fp_place place;
     fp_reader_place_of(reader, reader->fault.at, &place);
     fp_reader_note_at(reader, FP_NOTE_JSON_FAULT, reader->fault.at, reader->events, cause);
-    if (reader->list_done) {
+    if (reader->list_done)
         fp_reader_note_at(reader, FP_NOTE_TRAILER_BAD, reader->fault.at, UINT64_MAX, cause);
+    if (reader->salvage) // it goes on: the notes say what was met
+        return -EBADMSG;
+    if (reader->list_done) {
         fp_error_set(
             err,
             "%s: line %llu, column %llu (byte %llu): %s. All %llu events before it were read; only what "

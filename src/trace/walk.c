@@ -132,6 +132,8 @@ value:
         if (to >= end)
             return FP_WALK_MORE;
         to = trim(text, to);
+        if (to <= from) // a control byte that the scan took for an operator
+            return fault(reader, from, EXPECTED_VALUE);
         if (!scalar_type(text + from, to - from) && !take_not_finite(reader, text + from, to - from))
             return fault(reader, from, BAD_SCALAR);
         entry++;
