@@ -451,7 +451,7 @@ static void put_others(struct context *context) {
                       BIT(FP_CAT_OVERHEAD) | BIT(FP_CAT_AC2G) | BIT(FP_CAT_FWDBWD) | BIT(FP_CAT_TRACE);
     struct ranking ranking = rank_groups(context->stats, others, by_total);
     fp_report_table(
-        context->report, "slices",
+        context->report, "other_slices",
         title_for(context, "other slices, by total time", ranking.count, context->titles[6], TITLE_SIZE),
         slice_columns, COUNT(slice_columns), NULL);
     for (uint32_t i = 0; i < shown(context, ranking.count); i++) {
@@ -502,7 +502,7 @@ static void put_facts(struct context *context, const struct fp_feed *feed, const
                                                                         : "NOT WHOLE, see the notes below");
     fp_report_fact_text(report, "state", "state", text);
     fp_report_fact_count(report, "events", "events", stats->events);
-    fp_report_fact_count(report, "slices", "slices with a duration", stats->slices);
+    fp_report_fact_count(report, "slices_with_duration", "slices with a duration", stats->slices);
     if (stats->any_time)
         fp_report_fact_time(report, "span_ns", "from first to last", stats->last_ns - stats->first_ns);
     if (stats->device_total_ns) {

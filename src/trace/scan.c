@@ -229,8 +229,9 @@ WIDE static inline void look_avx2(const char *text, struct look *look) {
                   b = _mm256_loadu_si256((const __m256i *)(text + 32));
     const __m256i newline = _mm256_set1_epi8('\n'), backslash = _mm256_set1_epi8('\\'),
                   top = _mm256_set1_epi8(0x1F);
-    // '\t', '\n' and '\r' are at their own places of a table indexed by the low four bits.
-    const __m256i blanks = _mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 10, 0, 0, 13, 0, 0, 0, 0, 0, 0, 0,
+    // '\t', '\n' and '\r' are at their own places of a table indexed by the low four bits; elsewhere stands
+    // what no byte of that ending is, so byte 0 must not find a 0.
+    const __m256i blanks = _mm256_setr_epi8(1, 0, 0, 0, 0, 0, 0, 0, 0, 9, 10, 0, 0, 13, 0, 0, 1, 0, 0, 0, 0,
                                             0, 0, 0, 0, 9, 10, 0, 0, 13, 0, 0);
     __m256i line_a = _mm256_cmpeq_epi8(a, newline), line_b = _mm256_cmpeq_epi8(b, newline);
     __m256i odd_a = _mm256_andnot_si256(_mm256_cmpeq_epi8(a, _mm256_shuffle_epi8(blanks, a)),

@@ -362,6 +362,25 @@ static void wide_registers_and_plain_words_find_the_same(void **state) {
     }
 }
 
+// Every control byte, at a place where a blank might stand, in files whose first events are sound.
+static void only_jsons_blanks_are_blanks(void **state) {
+    (void)state;
+    const char event[] = "{\"ph\":\"X\",\"ts\":1,\"dur\":2}";
+    for (int byte = 0; byte < 0x20; byte++) {
+        char text[512];
+        int size = snprintf(text, sizeof(text), "[%s,%s,%s,@%s]", event, event, event, event);
+        *strchr(text, '@') = (char)byte;
+        bool blank = byte == '\t' || byte == '\n' || byte == '\r';
+        for (size_t block = 64; block <= 4096; block *= 8) {
+            struct outcome got = read_text(text, (size_t)size,
+                                           (struct fp_reader_options){ .threads = 1, .block_bytes = block });
+            if (got.code != (blank ? 0 : -EBADMSG) || got.summary.events != (blank ? 4 : 3))
+                fail_msg("byte 0x%02x in blocks of %zu: code %d, %" PRIu64 " events", byte, block, got.code,
+                         got.summary.events);
+        }
+    }
+}
+
 static void keys_of_args_have_numbers(void **state) {
     (void)state;
     const char text[] =
@@ -424,6 +443,7 @@ int main(void) {
         cmocka_unit_test(zstd_may_have_several_frames_and_may_be_cut),
         cmocka_unit_test(what_cannot_be_opened_is_named_in_a_sentence),
         cmocka_unit_test(wide_registers_and_plain_words_find_the_same),
+        cmocka_unit_test(only_jsons_blanks_are_blanks),
         cmocka_unit_test(keys_of_args_have_numbers),
         cmocka_unit_test(the_header_is_kept_from_both_sides_of_the_list),
     };
