@@ -1,6 +1,6 @@
 """What recording costs a launch-bound torch program on an NVIDIA GPU, in alternating processes.
 
-    python bench/bench_cuda_cost.py [--rounds 10] [--ops 20000] [--modes bare,imported,cupti,torch,flagprof]
+    python bench/bench_cuda_cost.py [--rounds 20] [--ops 20000] [--modes bare,imported,cupti,torch,flagprof]
 
 Each round runs every mode once, in a process of its own, in an order that changes from round to round, so that a drift of
 the machine meets all alike. Modes: `bare` no profiler; `imported` FlagProf imported and idle; `cupti` CUPTI armed with
@@ -17,6 +17,7 @@ import random
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -103,9 +104,10 @@ def measure(mode, ops):
         profile.__exit__(None, None, None)
         found["stop_s"] = time.perf_counter() - start
         found["peak_mb"] = resident_mb("VmHWM") - before
-        start = time.perf_counter()
-        profile.export_chrome_trace("/tmp/flagprof-bench.json")
-        found["export_s"] = time.perf_counter() - start
+        with tempfile.TemporaryDirectory() as folder:
+            start = time.perf_counter()
+            profile.export_chrome_trace(f"{folder}/trace.json")
+            found["export_s"] = time.perf_counter() - start
     if capture:
         capture.stop()
     if mode in ("bare", "imported"):
@@ -120,6 +122,14 @@ def measure(mode, ops):
     return found
 
 
+def lacking():
+    try:
+        import torch
+    except ImportError:
+        return "no torch can be imported"
+    return None if torch.cuda.is_available() else "no CUDA device that torch can use"
+
+
 def interval(ratios):
     source = random.Random(1)
     medians = sorted(statistics.median(source.choices(ratios, k=len(ratios))) for _ in range(2000))
@@ -128,12 +138,19 @@ def interval(ratios):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--ops", type=int, default=20000)
     parser.add_argument("--modes", default=",".join(MODES))
     parser.add_argument("--measure", choices=MODES, help=argparse.SUPPRESS)
     parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--smoke", action="store_true", help="one short round, which proves that it works")
     options = parser.parse_args()
+    reason = lacking()
+    if reason:
+        print(f"skipped: {reason}")
+        return
+    if options.smoke:
+        options.rounds, options.ops = 1, 500
     if options.measure:
         print(json.dumps(measure(options.measure, options.ops)))
         return

@@ -50,7 +50,7 @@ def packages_of(release):
 
 def download(packages, into):
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-input", "--only-binary=:all:"]
-    command += ["--disable-pip-version-check", "--retries", "1", "--timeout", "20", "--dest", str(into), *packages]
+    command += ["--disable-pip-version-check", "--dest", str(into), *packages]
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=900)
     except subprocess.TimeoutExpired:

@@ -159,7 +159,8 @@ char *fp_input_target(const struct fp_options *options, const struct fp_input *i
         return target;
     }
     if (to && !is_folder(to)) {
-        fp_error_set(err, "%zu files need a folder to go to, and %s is none: -o FOLDER/", options->path_count, to);
+        fp_error_set(err, "%zu files need a folder to go to, and %s is none: -o FOLDER/", options->path_count,
+                     to);
         return NULL;
     }
     if (!to) {

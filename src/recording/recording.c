@@ -195,7 +195,9 @@ static void delete_recording(struct fp_recording *recording) {
 
 static int arm(struct fp_recording *recording, const struct fp_recording_options *options,
                struct fp_error *err) {
-    bool all_calls = options && options->size >= sizeof(*options) && options->all_calls;
+    bool all_calls = options &&
+                     options->size >= offsetof(struct fp_recording_options, all_calls) + sizeof(bool) &&
+                     options->all_calls;
     struct fp_session_options session = {
         .size = sizeof(session),
         .all_calls = all_calls || fp_env_switch("FLAGOS_TRACE_ALL_CALLS"),
@@ -337,7 +339,9 @@ size_t fp_recording_bytes(const struct fp_recording *recording) {
 }
 
 void fp_recording_ledger(const struct fp_recording *recording, struct fp_ledger *ledger) {
-    *ledger = recording->store.ledger;
+    struct fp_ledger found = recording->store.ledger;
+    found.size = ledger->size < sizeof(found) ? ledger->size : sizeof(found);
+    memcpy(ledger, &found, found.size);
 }
 
 const char *fp_recording_notes(const struct fp_recording *recording) {

@@ -22,7 +22,7 @@ foreach(facade ${facades})
   add_dependencies(${test} flagsim_cupti_${facade} flagsim_cupti_${other})
   set(other ${facade})
   add_test(NAME ${test} COMMAND ${test} WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
-  set_tests_properties(${test} PROPERTIES LABELS quick TIMEOUT 120)
+  set_tests_properties(${test} PROPERTIES LABELS quick TIMEOUT 300)
 endforeach()
 
 add_test(NAME test_sim_walls COMMAND ${CMAKE_COMMAND} -DSOURCE=${CMAKE_SOURCE_DIR} -P ${CMAKE_CURRENT_SOURCE_DIR}/sim_walls.cmake)

@@ -770,7 +770,7 @@ static void through_recordings(void) {
     tracer = accelerator->tracer;
     for (int session = 0; session < 20; session++) {
         struct fp_recording *recording = NULL;
-        struct fp_ledger ledger;
+        struct fp_ledger ledger = { .size = sizeof(ledger) };
         flagsim_truth_reset();
         CHECK(fp_recording_start(accelerator, NULL, &recording, &err) == 0, "%s", err.text);
         for (int i = 0; i < 100; i++) {
@@ -819,7 +819,7 @@ static void ledger_of_launches(struct fp_ledger *ledger) {
 
 // Nobody tells that these are gone: the launches that have no work do.
 static void lost_unseen(void) {
-    struct fp_ledger ledger;
+    struct fp_ledger ledger = { .size = sizeof(ledger) };
     ledger_of_launches(&ledger);
     uint64_t lost = truth.records[FLAGSIM_FATE_LOST][FLAGSIM_RECORD_KERNEL];
     CHECK(lost > 0, "the fault did nothing");
@@ -834,7 +834,7 @@ static void work_that_is_lost_unseen_shows_as_launches_without_work(void **state
 }
 
 static void dropped_and_told(void) {
-    struct fp_ledger ledger;
+    struct fp_ledger ledger = { .size = sizeof(ledger) };
     ledger_of_launches(&ledger);
     uint64_t dropped = truth.records[FLAGSIM_FATE_DROPPED][FLAGSIM_RECORD_KERNEL];
     CHECK(dropped > 0, "the fault did nothing");
@@ -850,7 +850,7 @@ static void the_ledger_holds_what_the_vendor_dropped_and_what_that_left_alone(vo
 }
 
 static void timeless(void) {
-    struct fp_ledger ledger;
+    struct fp_ledger ledger = { .size = sizeof(ledger) };
     ledger_of_launches(&ledger);
     CHECK_EQUAL(ledger.rows[FP_KIND_KERNEL].lost[FP_LOSS_NO_TIMING],
                 truth.records[FLAGSIM_FATE_NO_TIMING][FLAGSIM_RECORD_KERNEL]);

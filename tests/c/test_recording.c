@@ -40,7 +40,7 @@ static struct fp_recording *record(int64_t start_ns, int64_t end_ns) {
 }
 
 static struct fp_ledger ledger_of(const struct fp_recording *recording) {
-    struct fp_ledger ledger;
+    struct fp_ledger ledger = { .size = sizeof(ledger) };
     fp_recording_ledger(recording, &ledger);
     return ledger;
 }
@@ -501,6 +501,20 @@ static void ledger_says_what_is_missing_in_words_and_in_json(void **state) {
     fp_recording_free(recording);
 }
 
+static void a_caller_with_an_older_and_shorter_ledger_is_given_no_more_than_it_holds(void **state) {
+    (void)state;
+    struct fp_recording *recording = record(0, 100);
+    struct {
+        struct fp_ledger ledger;
+    } caller;
+    memset(&caller, 0x5a, sizeof(caller));
+    caller.ledger.size = offsetof(struct fp_ledger, launches_seen);
+    fp_recording_ledger(recording, &caller.ledger);
+    assert_int_equal(caller.ledger.rows[FP_KIND_KERNEL].seen, 0);
+    assert_int_equal(caller.ledger.launches_seen, 0x5a5a5a5a5a5a5a5a);
+    fp_recording_free(recording);
+}
+
 static void a_record_costs_64_bytes_beyond_interned_text(void **state) {
     (void)state;
     for (int at = 0; at < 50; at++)
@@ -539,6 +553,7 @@ int main(void) {
         TEST(woken_while_recording_the_drain_runs_in_its_own_thread),
         TEST(a_forked_child_neither_hangs_nor_touches_the_vendor),
         TEST(ledger_says_what_is_missing_in_words_and_in_json),
+        TEST(a_caller_with_an_older_and_shorter_ledger_is_given_no_more_than_it_holds),
         TEST(a_record_costs_64_bytes_beyond_interned_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

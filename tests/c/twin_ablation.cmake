@@ -9,4 +9,4 @@ target_include_directories(test_twin_ablation PRIVATE ${CMAKE_SOURCE_DIR}/src ${
 target_link_libraries(test_twin_ablation PRIVATE fp_core flagsim ${CMOCKA})
 add_dependencies(test_twin_ablation flagsim_mcpti flagsim_mupti)
 add_test(NAME test_twin_ablation COMMAND test_twin_ablation WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
-set_tests_properties(test_twin_ablation PROPERTIES LABELS quick TIMEOUT 120)
+set_tests_properties(test_twin_ablation PROPERTIES LABELS quick TIMEOUT 300)

@@ -38,7 +38,8 @@ static uint64_t digest_of(const struct fp_trace_event *event) {
     return digest;
 }
 
-static struct outcome read_once(const uint8_t *bytes, size_t size, struct fp_reader_options options, bool judge) {
+static struct outcome read_once(const uint8_t *bytes, size_t size, struct fp_reader_options options,
+                                bool judge) {
     struct outcome outcome = { 0 };
     struct fp_error err = { "" };
     struct fp_source *source;
@@ -67,7 +68,8 @@ static struct outcome read_once(const uint8_t *bytes, size_t size, struct fp_rea
     fp_reader_summarise(reader, &summary);
     outcome.events = summary.events;
     outcome.lost = summary.lost_bytes;
-    if (judge && outcome.code == 0 && (fp_check_finish(check, reader) != 0 || fp_stats_finish(stats, reader) != 0))
+    if (judge && outcome.code == 0 &&
+        (fp_check_finish(check, reader) != 0 || fp_stats_finish(stats, reader) != 0))
         abort();
     fp_check_free(check);
     fp_stats_free(stats);
@@ -84,7 +86,8 @@ static void must_agree(struct outcome a, struct outcome b) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
-    struct fp_reader_options large = { .threads = 1 }, small = { .threads = 1, .block_bytes = 64 + size % 5 * 64 };
+    struct fp_reader_options large = { .threads = 1 },
+                             small = { .threads = 1, .block_bytes = 64 + size % 5 * 64 };
     struct fp_reader_options salvage = { .threads = 1, .salvage = true };
     must_agree(read_once(bytes, size, large, true), read_once(bytes, size, small, false));
     (void)read_once(bytes, size, salvage, true);

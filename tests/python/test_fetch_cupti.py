@@ -12,6 +12,7 @@ SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "fetch_cupti.
 
 def start(folder, *arguments, wheels=""):
     environment = dict(os.environ, FLAGPROF_CUPTI_DIR=str(folder), PIP_NO_INDEX="1", PIP_FIND_LINKS=str(wheels))
+    environment["PIP_CONFIG_FILE"] = os.devnull  # a machine's own find-links would bring the real wheels
     command = [sys.executable, str(SCRIPT), *arguments]
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 

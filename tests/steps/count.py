@@ -149,7 +149,7 @@ def pytest(patterns, but=(), env=None, options=()):
     report.parent.mkdir(parents=True, exist_ok=True)
     report.unlink(missing_ok=True)
     command = [tree.venv_python(), "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}"]
-    ran = tree.run([*command, *options, *python_files(patterns, but)], limit_s=1200, env=env)
+    ran = tree.run([*command, *options, *python_files(patterns, but)], limit_s=2400, env=env)
     if not report.exists():
         return Result.fail(f"pytest ({ran.why()})", ran.output)
     result = read_junit(report)
