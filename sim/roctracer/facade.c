@@ -22,11 +22,11 @@ extern const char flagsim_marker[];
 
 #ifdef FLAGSIM_DTK
 enum { IS_DTK = 1 };
-#define NUMBER(call, name, id, of_dtk) [FLAGSIM_API_##call] = of_dtk,
+#define NUMBER(call, name, id, of_dtk) [FLAGSIM_API_##call] = (of_dtk),
 const char flagsim_marker[] PUBLIC = "simulated: ROCtracer of DTK over FlagProf's simulated accelerator";
 #else
 enum { IS_DTK = 0 };
-#define NUMBER(call, name, id, of_dtk) [FLAGSIM_API_##call] = id,
+#define NUMBER(call, name, id, of_dtk) [FLAGSIM_API_##call] = (id),
 const char flagsim_marker[] PUBLIC = "simulated: ROCtracer 4.1 over FlagProf's simulated accelerator";
 #endif
 
@@ -127,6 +127,8 @@ static uint64_t wide_id(uint32_t correlation) {
 
 static void fill_launch(ApiData *data, const flagsim_api_call *call) {
     const flagsim_kernel_info *info = call->kernel;
+    if (!info)
+        return;
     if (call->low_level) {
         data->args.hipModuleLaunchKernel.f = call->kernel_handle;
         memcpy(&data->args.hipModuleLaunchKernel.gridDimX, info->grid, sizeof info->grid);

@@ -216,7 +216,7 @@ static inline bool fp_arg_is(unsigned id, const char *key, size_t size) {
         return false;
     memcpy(&head, key, 8); // blocks are padded
     if (size <= 8)
-        return (head & (UINT64_MAX >> (64 - 8 * size))) == known->head;
+        return (head & known->mask) == known->head;
     memcpy(&tail, key + size - 8, 8);
     return head == known->head && tail == known->tail &&
            (size <= 16 || memcmp(key + 8, fp_arg_key((enum fp_arg_id)id) + 8, size - 16) == 0);
