@@ -1,8 +1,8 @@
 // bench_core.c - what the core takes for one event, from CUPTI's bytes to a joined record.
 //
-// In:  buffers made here in the layout of CUPTI 13.0: for each launch an external id, a runtime call and a
-// kernel. Out: nanoseconds and bytes an event (calls and kernels; ids are no events), medians of several
-// rounds.
+// In:  buffers made here in the layout of CUPTI 13.0: for each launch an external id, a runtime call and
+//      a kernel.
+// Out: nanoseconds and bytes an event (calls and kernels; ids are no events), medians of several rounds.
 //
 // Push and pop are the core's own share: the vendor's function behind them is a stub. Aim, from the issue
 // that this house was built by: 131 ns and 64 bytes an event for push, pop, decode and join together. usage:

@@ -1,7 +1,8 @@
 // simdjson_sum.cc - what simdjson's On-Demand needs to read each event's phase, name and duration and to sum by name.
 //
-// In:  a trace file in memory. Out: one line: events, sum, seconds without reading the file. For the comparison in
-//      bench/trace.py only; the tools do not use simdjson.
+// In:  a trace file in memory.
+// Out: one line: events, sum, seconds without reading the file. For the comparison in bench/trace.py
+//      only; the tools do not use simdjson.
 #include <chrono>
 #include <cstdio>
 #include <string>

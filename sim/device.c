@@ -1,9 +1,9 @@
 // device.c - the devices: how many, what they are like, which is current, and the simulated clock.
 //
-// In:  FLAGOS_SIM_DEVICES, FLAGOS_SIM_MEMORY_MB. Out: a ready simulator, contexts, the thread's device and
-// last error. Also here: what happens at exit (queued work is finished first, as a program expects of a
-// synchronised device) and in a forked child (the accelerator is refused, since the streams' threads exist in
-// the parent alone).
+// In:  FLAGOS_SIM_DEVICES, FLAGOS_SIM_MEMORY_MB.
+// Out: a ready simulator, contexts, the thread's device and last error. Also here: what happens at exit
+//      (queued work is finished first, as a program expects of a synchronised device) and in a forked
+//      child (the accelerator is refused, since the streams' threads exist in the parent alone).
 #include "core.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 // event.c - marks in a stream that other streams and the host wait for.
 //
-// In:  recordings, each with a ticket. Out: who waits for a ticket goes on once the stream has reached it. An
-// event recorded again serves only later waits: a wait keeps the ticket that was current when it was asked
-// for.
+// In:  recordings, each with a ticket.
+// Out: who waits for a ticket goes on once the stream has reached it. An event recorded again serves only
+//      later waits: a wait keeps the ticket that was current when it was asked for.
 #include "core.h"
 
 #include <errno.h>

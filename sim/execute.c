@@ -1,8 +1,9 @@
 // execute.c - running work, on a stream's thread, and launching kernels, on the caller's.
 //
-// In:  operations in the order of their stream. Out: functions called, bytes copied and set, events reached;
-// and for each piece of work one activity with its true start and end. End is always after start, and no work
-// of a stream starts before the one before it ended, whatever the resolution of the clock.
+// In:  operations in the order of their stream.
+// Out: functions called, bytes copied and set, events reached; and for each piece of work one activity
+//      with its true start and end. End is always after start, and no work of a stream starts before the
+//      one before it ended, whatever the resolution of the clock.
 #include "core.h"
 
 #include <errno.h>

@@ -1,10 +1,9 @@
 // facade_buffers.c - the buffer protocol of the vendors' profiling libraries.
 //
-// In:  records, from any thread. Out: the tool's buffers, filled and handed back: a full one by a thread of
-// this
-//      library, all of them by a flush on the caller's thread. The tool is asked for a buffer when a record
-//      must be written and none is there; the callbacks run with no lock held, since a tool takes its own in
-//      them.
+// In:  records, from any thread.
+// Out: the tool's buffers, filled and handed back: a full one by a thread of this library, all of them by
+//      a flush on the caller's thread. The tool is asked for a buffer when a record must be written and
+//      none is there; the callbacks run with no lock held, since a tool takes its own in them.
 //
 // Each buffer keeps a tally of what is in it, and the truth is told when it is handed over, not before: what
 // stays behind in a buffer was not delivered.

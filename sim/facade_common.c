@@ -1,7 +1,8 @@
 // facade_common.c - arming, clocks and faults that all facades share; the external-id stacks.
 //
-// In:  the facade's slots going on and off, activities to be shaped. Out: the observer subscribed exactly
-// while a slot is on; times, names and fates with the faults applied. The buffers are in facade_buffers.c.
+// In:  the facade's slots going on and off, activities to be shaped.
+// Out: the observer subscribed exactly while a slot is on; times, names and fates with the faults
+//      applied. The buffers are in facade_buffers.c.
 #include "facade_common.h"
 #include "facade_state.h"
 

@@ -1,9 +1,8 @@
 // facade_common.h - what the vendors' profiling libraries have in common, for the facades that imitate them.
 //
-// In:  records in a vendor's own bytes; the tool's buffer callbacks. Out: filled buffers handed back, in the
-// tool's
-//      calling convention; the faults that are the same for every vendor; and the truth of what became of
-//      each record.
+// In:  records in a vendor's own bytes; the tool's buffer callbacks.
+// Out: filled buffers handed back, in the tool's calling convention; the faults that are the same for
+//      every vendor; and the truth of what became of each record.
 //
 // A facade (sim/<vendor>/facade.c) exports that vendor's symbols, turns flagsim's calls and activities into
 // that vendor's structs, and leaves buffers, dropping, external-id stacks, arming and clocks to this. Each

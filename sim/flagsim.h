@@ -1,8 +1,9 @@
 // flagsim.h - a simulated accelerator that really executes: what programs and vendor facades build on.
 //
 // In:  launches of C functions, copies, sets, events, graphs, on streams that are threads.
-// Out: the work done, on host memory that stands for device memory; and, to whoever observes, what a vendor's
-//      profiling library would know: each host call (enter, exit) and each piece of device work (start, end).
+// Out: the work done, on host memory that stands for device memory; and, to whoever observes, what a
+//      vendor's profiling library would know: each host call (enter, exit) and each piece of device work
+//      (start, end).
 //
 // Nothing of a vendor is in here: a vendor facade (sim/<vendor>/) is an observer that writes that vendor's
 // records. Results are 0 or a negative errno. Times are nanoseconds of the simulated clock, which is the Unix

@@ -1,8 +1,8 @@
 // graph.c - graphs: work described once and launched as a whole, by one call.
 //
-// In:  nodes, from a capture or added one by one. Out: an instance whose launch runs every node; each node's
-// record carries the instance's id, a node id and the correlation of the one launching call, as vendors
-// report it.
+// In:  nodes, from a capture or added one by one.
+// Out: an instance whose launch runs every node; each node's record carries the instance's id, a node id
+//      and the correlation of the one launching call, as vendors report it.
 #include "core.h"
 
 #include <errno.h>

@@ -1,9 +1,9 @@
 // memory.c - device memory, copies and sets.
 //
-// In:  allocations, and requests to copy or set. Out: host memory that stands for device memory, with
-// accounts; copies and sets as work on a stream. What an address is (pageable, pinned, of which device) is
-// looked up in a tree of allocations, so that a copy is reported as what it really was, whatever the caller
-// called it.
+// In:  allocations, and requests to copy or set.
+// Out: host memory that stands for device memory, with accounts; copies and sets as work on a stream.
+//      What an address is (pageable, pinned, of which device) is looked up in a tree of allocations, so
+//      that a copy is reported as what it really was, whatever the caller called it.
 #include "core.h"
 
 #include <errno.h>

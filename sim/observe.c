@@ -1,8 +1,8 @@
 // observe.c - who is told of host calls and device work.
 //
-// In:  calls being made and work completed, from any thread. Out: the observers' callbacks, outside all
-// locks. A slot's count of callers inside is raised before its observer is read, so that unobserve can wait
-// for the last one.
+// In:  calls being made and work completed, from any thread.
+// Out: the observers' callbacks, outside all locks. A slot's count of callers inside is raised before its
+//      observer is read, so that unobserve can wait for the last one.
 #include "core.h"
 
 #include <errno.h>

@@ -1,7 +1,8 @@
 // stream.c - streams: a queue and a thread each.
 //
-// In:  operations (work, graphs, event marks) from any thread. Out: the operations run in order, one after
-// the other; tickets that can be waited for. How an operation is run is execute.c's business.
+// In:  operations (work, graphs, event marks) from any thread.
+// Out: the operations run in order, one after the other; tickets that can be waited for. How an operation
+//      is run is execute.c's business.
 #include "core.h"
 
 #include <errno.h>

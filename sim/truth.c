@@ -1,7 +1,8 @@
 // truth.c - what really happened: counts that core and facades keep, for tests to compare a profiler's ledger
 // with.
 //
-// In:  one increment per thing done. Out: a copy of all counts, as a struct or as JSON.
+// In:  one increment per thing done.
+// Out: a copy of all counts, as a struct or as JSON.
 #include "core.h"
 
 #include <stdarg.h>

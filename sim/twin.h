@@ -1,9 +1,9 @@
 // twin.h - what the facades of libraries that copied CUPTI's interface share: MetaX's MCPTI, Moore Threads'
 // MUPTI.
 //
-// In:  the simulator's calls and activities; a vendor's own composers of its own records. Out: those records,
-// in the order and with the quirks that this family has. The vendor's structs and exported symbols are in its
-// own folder. Nothing here knows FlagProf.
+// In:  the simulator's calls and activities; a vendor's own composers of its own records.
+// Out: those records, in the order and with the quirks that this family has. The vendor's structs and
+//      exported symbols are in its own folder. Nothing here knows FlagProf.
 #ifndef FLAGSIM_TWIN_H
 #define FLAGSIM_TWIN_H
 

@@ -1,8 +1,8 @@
 // work.c - a kernel, copy or set before it runs: one reference-counted object for queue and graph alike.
 //
-// In:  what a launch, copy or set was called with. Out: an object that runs as often as it is asked to and
-// frees its argument after the last holder is gone. Names are interned here too, since work outlives its
-// call.
+// In:  what a launch, copy or set was called with.
+// Out: an object that runs as often as it is asked to and frees its argument after the last holder is
+//      gone. Names are interned here too, since work outlives its call.
 #include "core.h"
 
 #include <search.h>

@@ -1,13 +1,12 @@
 // flagprof.h - what programs and bindings call: choose an accelerator, record, read what was recorded.
 //
 // Life of a recording:  fp_recording_start -> (the program runs; fp_push / fp_pop name its operators) ->
-// fp_recording_stop
-// -> fp_recording_finish(window) -> read records, names, ledger -> fp_recording_free. One recording at a time
-// in a process.
+// fp_recording_stop -> fp_recording_finish(window) -> read records, names, ledger -> fp_recording_free.
+// One recording at a time in a process.
 //
-// Threads: fp_push and fp_pop from any thread, at any time; everything else of one recording from one thread
-// at a time. Memory: what a function returns by pointer belongs to the recording and lives until
-// fp_recording_free.
+// Threads: fp_push and fp_pop from any thread, at any time; everything else of one recording from one
+// thread at a time.
+// Memory: what a function returns by pointer belongs to the recording and lives until fp_recording_free.
 #ifndef FLAGPROF_FLAGPROF_H
 #define FLAGPROF_FLAGPROF_H
 
@@ -20,7 +19,6 @@ extern "C" {
 #endif
 
 // ---- Choosing an accelerator
-// ---------------------------------------------------------------------------------------------
 
 struct fp_accelerator; // one usable accelerator, opened once in a process and kept to its end
 
@@ -54,7 +52,6 @@ FP_API int fp_accelerator_synchronize(struct fp_accelerator *accelerator, struct
 FP_API int fp_accelerator_prepare(struct fp_accelerator *accelerator, struct fp_error *err);
 
 // ---- Recording
-// ----------------------------------------------------------------------------------------------------------
 
 struct fp_recording;
 
@@ -84,7 +81,6 @@ FP_API void fp_push(enum fp_id_kind kind, uint64_t framework_id);
 FP_API void fp_pop(enum fp_id_kind kind);
 
 // ---- What was recorded
-// ----------------------------------------------------------------------------------------------------
 
 // One thing that happened: 64 bytes, of which the last 24 depend on the kind. Optional fields hold something
 // only where `fields` says so.
@@ -159,7 +155,6 @@ FP_API struct fp_accelerator *fp_recording_accelerator(const struct fp_recording
 FP_API size_t fp_recording_bytes(const struct fp_recording *recording);
 
 // ---- The ledger
-// -----------------------------------------------------------------------------------------------------------
 
 struct fp_ledger_row {
     uint64_t seen;           // records of this kind that the vendor delivered with times

@@ -1,8 +1,9 @@
 // callbacks.c - CUPTI's callback interface: one subscriber, called as calls of the two interfaces begin and
 // end.
 //
-// In:  a subscription and its domains. Out: CUpti_CallbackData for every call that is on; names of ids and
-// results. Parameters are given for launches alone; other calls have none.
+// In:  a subscription and its domains.
+// Out: CUpti_CallbackData for every call that is on; names of ids and results. Parameters are given for
+//      launches alone; other calls have none.
 #include "release.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 // driver.c - the functions of the CUDA driver and runtime that a tool or a small native program calls.
 //
-// In:  calls by their real names. Out: the simulated accelerator's answers. They live in the CUPTI library,
-// since a library of ours must never be taken for libcuda or libcudart by a program on a machine without a
-// GPU.
+// In:  calls by their real names.
+// Out: the simulated accelerator's answers. They live in the CUPTI library, since a library of ours must
+//      never be taken for libcuda or libcudart by a program on a machine without a GPU.
 //
 // A function to launch is a C function here: cuLaunchKernel's handle is a `struct flagsim_function *` made by
 // the program itself (see docs/simulator.md), cudaLaunchKernel's is the same.

@@ -1,7 +1,8 @@
 // facade.c - CUPTI's activity interface over the simulated accelerator.
 //
-// In:  a tool's calls to the functions that libcupti exports. Out: the same results, and records through the
-// tool's own buffers. What is not simulated answers as a library that does not support it; nothing pretends.
+// In:  a tool's calls to the functions that libcupti exports.
+// Out: the same results, and records through the tool's own buffers. What is not simulated answers as a
+//      library that does not support it; nothing pretends.
 #include "release.h"
 
 #include <pthread.h>

@@ -1,7 +1,7 @@
 // ids.c - which callback ids a call of the simulated accelerator has in this release of CUPTI.
 //
-// In:  flagsim's calls. Out: ids and names from NVIDIA's own enums, never from FlagProf's tables; result
-// codes.
+// In:  flagsim's calls.
+// Out: ids and names from NVIDIA's own enums, never from FlagProf's tables; result codes.
 #include "release.h"
 
 #include <errno.h>

@@ -1,8 +1,9 @@
 // records.c - what happened, in CUPTI's own records.
 //
-// In:  the simulator's calls and activities. Out: records of this release, composed through NVIDIA's struct
-// definitions and handed to the shared writer. The values of the lesser fields are those seen in an H200's
-// buffers (channel types, partitioned cache configuration, node ids).
+// In:  the simulator's calls and activities.
+// Out: records of this release, composed through NVIDIA's struct definitions and handed to the shared
+//      writer. The values of the lesser fields are those seen in an H200's buffers (channel types,
+//      partitioned cache configuration, node ids).
 #include "release.h"
 
 #include <string.h>

@@ -1,11 +1,10 @@
 // release.h - one release of CUPTI, as NVIDIA's own headers describe it; every file of the facade begins with
 // it.
 //
-// In:  CUPTI_RELEASE (major * 100 + minor) and NVIDIA's headers of that release, from the build. Out: the
-// newest record
-//      of each kind under one name. Which struct a release delivers is the last one that its header declares
-//      [HEADER]; cupti.h itself is not included, since that of 13.1 and later wants runtime headers of its
-//      own release.
+// In:  CUPTI_RELEASE (major * 100 + minor) and NVIDIA's headers of that release, from the build.
+// Out: the newest record of each kind under one name. Which struct a release delivers is the last one
+//      that its header declares [HEADER]; cupti.h itself is not included, since that of 13.1 and later
+//      wants runtime headers of its own release.
 #ifndef FLAGSIM_CUPTI_RELEASE_H
 #define FLAGSIM_CUPTI_RELEASE_H
 

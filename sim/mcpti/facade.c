@@ -1,9 +1,9 @@
 // facade.c - MetaX's MCPTI over the simulated accelerator.
 //
-// In:  a tool's calls to the functions that libmcpti.so exports. Out: the same results, and records through
-// the tool's own buffers. The structs are written from the fact sheet, whose marks they carry: MetaX
-// publishes no header, and FlagProf's own mirror is not looked at, so that a mistake there is not repeated
-// here.
+// In:  a tool's calls to the functions that libmcpti.so exports.
+// Out: the same results, and records through the tool's own buffers. The structs are written from the
+//      fact sheet, whose marks they carry: MetaX publishes no header, and FlagProf's own mirror is not
+//      looked at, so that a mistake there is not repeated here.
 #include "../twin.h"
 
 #include <stddef.h>

@@ -1,9 +1,10 @@
 // runtime.c - the functions of Moore Threads' driver and runtime (libmusa.so, libmusart.so) that a tool or a
 // small native program calls.
 //
-// In:  calls by their real names [CODE]. Out: the simulated accelerator's answers. They live in the profiling
-// library's file, since a library of ours must never be taken for the runtime. A function to launch is a
-// `struct flagsim_function *` (function.h).
+// In:  calls by their real names [CODE].
+// Out: the simulated accelerator's answers. They live in the profiling library's file, since a library of
+//      ours must never be taken for the runtime. A function to launch is a `struct flagsim_function *`
+//      (function.h).
 #include "../twin.h"
 
 #include <errno.h>

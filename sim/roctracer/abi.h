@@ -1,9 +1,10 @@
 // abi.h - ROCtracer's and HIP's data as a tool sees them, for the facade of AMD's and Hygon's libraries.
 //
-// In:  nothing. Out: the record, the pool's properties, the arguments of the calls that the simulator makes,
-// and HIP's numbering of its functions; written from the headers of HIP 6.1 and 7.1 [HEADER] as the fact
-// sheet gives them. judge.c holds all of it against AMD's own headers where scripts/fetch_roctracer.py
-// brought them.
+// In:  nothing.
+// Out: the record, the pool's properties, the arguments of the calls that the simulator makes, and HIP's
+//      numbering of its functions; written from the headers of HIP 6.1 and 7.1 [HEADER] as the fact sheet
+//      gives them. judge.c holds all of it against AMD's own headers where scripts/fetch_roctracer.py
+//      brought them.
 #ifndef FLAGSIM_ROCTRACER_ABI_H
 #define FLAGSIM_ROCTRACER_ABI_H
 

@@ -1,9 +1,9 @@
 // facade.c - AMD's ROCtracer over the simulated accelerator, and Hygon's in libgalaxyhip (FLAGSIM_DTK).
 //
-// In:  a tool's calls to the functions that libroctracer64.so.4 exports. Out: the same results; a callback at
-// enter and exit of each HIP call, on its thread; device records in the tool's pool, on a thread of the
-// library. What a record says holds in the buffer callback alone: names are overwritten after it, as the real
-// library frees them.
+// In:  a tool's calls to the functions that libroctracer64.so.4 exports.
+// Out: the same results; a callback at enter and exit of each HIP call, on its thread; device records in
+//      the tool's pool, on a thread of the library. What a record says holds in the buffer callback
+//      alone: names are overwritten after it, as the real library frees them.
 #include "../facade_common.h"
 
 #include "abi.h"

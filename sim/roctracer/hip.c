@@ -1,8 +1,9 @@
 // hip.c - the functions of HIP (libamdhip64.so, on DTK libgalaxyhip.so) that a tool or a small native program
 // calls.
 //
-// In:  calls by their real names [HEADER]. Out: the simulated accelerator's answers. A function to launch is
-// a `struct flagsim_function *` (function.h). The library carries a soname that no real one has.
+// In:  calls by their real names [HEADER].
+// Out: the simulated accelerator's answers. A function to launch is a `struct flagsim_function *`
+//      (function.h). The library carries a soname that no real one has.
 #include "../twin.h"
 
 #include <errno.h>

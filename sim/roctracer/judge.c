@@ -1,6 +1,7 @@
 // judge.c - abi.h against AMD's own headers, at compile time.
 //
-// In:  the headers that scripts/fetch_roctracer.py brings. Out: nothing; a difference does not compile.
+// In:  the headers that scripts/fetch_roctracer.py brings.
+// Out: nothing; a difference does not compile.
 #include "abi.h"
 
 #include <hip/hip_runtime_api.h>

@@ -1,8 +1,8 @@
 // autocast.cpp - torch.autocast on the device: which operators compute in the chosen small type, which in
 // float32.
 //
-// In:  an operator's arguments while autocast is on. Out: the operator called with its floating tensors
-// converted.
+// In:  an operator's arguments while autocast is on.
+// Out: the operator called with its floating tensors converted.
 //
 // The lists are the common part of torch's own for CUDA. A converted weight is not kept, so it is converted
 // again.

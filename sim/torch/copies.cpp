@@ -1,8 +1,8 @@
 // copies.cpp - tensors of the device made, viewed, resized, copied and filled.
 //
 // In:  torch's requests that move or lay out memory and compute nothing.
-// Out: copies and sets of the simulator on the current stream. What cannot be one copy (another type, another
-//      layout) becomes a kernel on the device first, as on other devices.
+// Out: copies and sets of the simulator on the current stream. What cannot be one copy (another type,
+//      another layout) becomes a kernel on the device first, as on other devices.
 #include "backend.h"
 
 #include <ATen/EmptyTensor.h>

@@ -1,6 +1,7 @@
 // interface.cpp - the C functions that the Python module (sim/python/flagos) calls through ctypes.
 //
-// In:  plain numbers and buffers. Out: 0 or more, or -1 with a sentence in flagos_error_text() of the thread.
+// In:  plain numbers and buffers.
+// Out: 0 or more, or -1 with a sentence in flagos_error_text() of the thread.
 #include "backend.h"
 
 #include <ATen/core/Generator.h>

@@ -1,9 +1,8 @@
 // kernels.cpp - how a piece of work on the CPU becomes a kernel of the device.
 //
 // In:  a function that works on host aliases of device memory; what is to be shown of it.
-// Out: one launch on the current stream; the function runs on the stream's thread, below autograd and unseen
-// by
-//      torch's profiler. Whether the host waits is the caller's choice.
+// Out: one launch on the current stream; the function runs on the stream's thread, below autograd and
+//      unseen by torch's profiler. Whether the host waits is the caller's choice.
 //
 // Also here: the CPU allocator that stands before torch's own, so that a kernel's results lie in device
 // memory.

@@ -1,9 +1,9 @@
 // sizes.cpp - results whose size follows from the arguments, for operators that have no out= form of torch's
 // own.
 //
-// In:  an operator's name and its arguments. Out: what the results will look like, contiguous; or false, and
-// then the
-//      host waits for the kernel and looks.
+// In:  an operator's name and its arguments.
+// Out: what the results will look like, contiguous; or false, and then the host waits for the kernel and
+//      looks.
 //
 // Only what training asks for often is here. A row that is wrong is found: the kernel's result is compared
 // with it.

@@ -1,8 +1,8 @@
 // align.c - how far apart the clocks of ranks stand, and who came last.
 //
-// In:  sorted collectives of each rank. Out: offsets. Every rank is measured against the first; one that
-// shares no
-//      collective with it, against any rank that was measured already.
+// In:  sorted collectives of each rank.
+// Out: offsets. Every rank is measured against the first; one that shares no collective with it, against
+//      any rank that was measured already.
 
 #include "analysis/align.h"
 

@@ -1,9 +1,9 @@
 // align.h - how far apart the clocks of ranks stand, from the collectives that they share; and who came last
 // to them.
 //
-// In:  each rank's collectives in absolute time. Out: for each rank its offset against the first one, its
-// drift, how
-//      closely the ends agree, and whether that proves anything.
+// In:  each rank's collectives in absolute time.
+// Out: for each rank its offset against the first one, its drift, how closely the ends agree, and whether
+//      that proves anything.
 //
 // No rank leaves an all-reduce before the last one has come, and all leave it together: the ends of one
 // collective are one moment seen on several clocks. The offset is the median of the differences. It is

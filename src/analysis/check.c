@@ -1,8 +1,8 @@
 // check.c - is a trace true and complete? What each event adds to the rules, and what only the end can tell.
 //
-// In:  events. Out: findings. Pairs of flows are kept in check_flows.c, slices that overlap are found in
-// check_lanes.c,
-//      the header is judged in check_header.c; this file knows which event concerns which.
+// In:  events.
+// Out: findings. Pairs of flows are kept in check_flows.c, slices that overlap are found in
+//      check_lanes.c, the header is judged in check_header.c; this file knows which event concerns which.
 
 #include "analysis/check_internal.h"
 

@@ -1,8 +1,7 @@
 // check.h - is a trace true and complete? A table of rules and what they found.
 //
-// In:  events, one by one, then the reader. Out: for every rule a count, a severity and the first places.
-// Nothing is
-//      printed here.
+// In:  events, one by one, then the reader.
+// Out: for every rule a count, a severity and the first places. Nothing is printed here.
 //
 // Memory: 20 bytes for each slice, what is open of pairs, the distinct names and lanes.
 #ifndef FLAGPROF_ANALYSIS_CHECK_H

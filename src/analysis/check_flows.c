@@ -1,9 +1,8 @@
 // check_flows.c - which starts and ends of flows belong together, and what it means when one is alone.
 //
-// In:  flow halves (ph s and f, or bind_id on slices), bound to the slice at their lane and time. Out:
-// findings by the kind
-//      of slice that a lone half stands on. Only halves that wait for the other are kept, and a bit for each
-//      id used.
+// In:  flow halves (ph s and f, or bind_id on slices), bound to the slice at their lane and time.
+// Out: findings by the kind of slice that a lone half stands on. Only halves that wait for the other are
+//      kept, and a bit for each id used.
 
 #include "analysis/check_internal.h"
 

@@ -1,6 +1,7 @@
 // check_header.c - what stands beside the events: secrets, and FlagProf's own ledger.
 //
-// In:  the header's values, whole. Out: findings. A secret's value is never handed on.
+// In:  the header's values, whole.
+// Out: findings. A secret's value is never handed on.
 
 #include "analysis/check_internal.h"
 

@@ -1,8 +1,8 @@
 // check_lanes.c - slices that overlap where they must not: in a stream, and across on a thread.
 //
-// In:  the slices of each lane. Out: findings with the time that overlaps. Sorts every lane on the way, which
-// the flows'
-//      judgement relies on.
+// In:  the slices of each lane.
+// Out: findings with the time that overlaps. Sorts every lane on the way, which the flows' judgement
+//      relies on.
 
 #include "analysis/check_internal.h"
 

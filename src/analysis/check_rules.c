@@ -1,6 +1,7 @@
 // check_rules.c - the rules in words: what each means, when it is harmless, what to do about it.
 //
-// In:  a rule. Out: its row.
+// In:  a rule.
+// Out: its row.
 
 #include "analysis/check.h"
 

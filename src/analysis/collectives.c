@@ -1,8 +1,8 @@
 // collectives.c - the collective kernels of one rank, named so that other ranks' can be matched to them.
 //
-// In:  kernels with Kineto's arguments for collectives, or with nothing but a communication library's kernel
-// name. Out:
-//      sorted records.
+// In:  kernels with Kineto's arguments for collectives, or with nothing but a communication library's
+//      kernel name.
+// Out: sorted records.
 
 #include "analysis/collectives.h"
 

@@ -1,8 +1,8 @@
 // collectives.h - the collective kernels of one rank, named so that other ranks' can be matched to them.
 //
-// In:  a rank's events. Out: for each collective a key (group, operation and, without a sequence number,
-// size), a number
-//      within the key, and when its kernel began and ended. 40 bytes each.
+// In:  a rank's events.
+// Out: for each collective a key (group, operation and, without a sequence number, size), a number within
+//      the key, and when its kernel began and ended. 40 bytes each.
 //
 // A sequence number (args "Seq") counts within its process group on every rank alike. Without one, the number
 // is the order of start among those of one key, which holds only where both ranks have equally many.

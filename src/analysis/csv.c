@@ -1,7 +1,7 @@
 // csv.c - a trace as a sheet: one line an event.
 //
-// In:  events. Out: a fixed row of columns; what has none of its own stands in "other" as JSON, so nothing is
-// lost.
+// In:  events.
+// Out: a fixed row of columns; what has none of its own stands in "other" as JSON, so nothing is lost.
 
 #include "analysis/csv.h"
 

@@ -1,7 +1,7 @@
 // csv.h - a trace as a sheet: one line an event.
 //
-// In:  events. Out: RFC 4180 lines; times in whole nanoseconds, args and unknown keys as JSON in a field
-// each.
+// In:  events.
+// Out: RFC 4180 lines; times in whole nanoseconds, args and unknown keys as JSON in a field each.
 #ifndef FLAGPROF_ANALYSIS_CSV_H
 #define FLAGPROF_ANALYSIS_CSV_H
 

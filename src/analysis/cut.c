@@ -1,9 +1,8 @@
 // cut.c - a part of a trace that is a true trace itself.
 //
-// In:  every event, judged by select.c. Out: one bit each. Ends follow their begins, arrows their slices,
-// metadata its
-//      lanes; so these are decided when their other half is known, arrows and metadata at the end of the
-//      file.
+// In:  every event, judged by select.c.
+// Out: one bit each. Ends follow their begins, arrows their slices, metadata its lanes; so these are
+//      decided when their other half is known, arrows and metadata at the end of the file.
 
 #include "analysis/cut.h"
 

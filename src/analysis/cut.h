@@ -1,9 +1,9 @@
 // cut.h - a part of a trace that is a true trace itself.
 //
-// In:  a file and a selection. Out: for each event, kept or not: what was selected, with both halves of
-// begin/end pairs,
-//      with arrows only where both ends are kept, with the metadata of kept lanes, each once. Memory: one bit
-//      an event, 16 bytes for each kept slice, 32 for each arrow that touches one.
+// In:  a file and a selection.
+// Out: for each event, kept or not: what was selected, with both halves of begin/end pairs, with arrows
+//      only where both ends are kept, with the metadata of kept lanes, each once. Memory: one bit an
+//      event, 16 bytes for each kept slice, 32 for each arrow that touches one.
 #ifndef FLAGPROF_ANALYSIS_CUT_H
 #define FLAGPROF_ANALYSIS_CUT_H
 

@@ -1,8 +1,9 @@
 // database.c - traces as an SQLite database.
 //
-// In:  events. Out: rows, one insert each in a single transaction; begin/end pairs get their length when the
-// end comes.
-//      The database is written without a journal, since it is thrown away whole when anything fails.
+// In:  events.
+// Out: rows, one insert each in a single transaction; begin/end pairs get their length when the end
+//      comes. The database is written without a journal, since it is thrown away whole when anything
+//      fails.
 
 #include "analysis/database.h"
 

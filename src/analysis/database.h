@@ -1,8 +1,8 @@
 // database.h - traces as an SQLite database, with views that answer the usual questions.
 //
-// In:  events of one file after the other. Out: a database under a temporary name that is renamed when all
-// was written.
-//      The tables and views stand in docs/sqlite.md. Integers of more than 63 bits are kept as text.
+// In:  events of one file after the other.
+// Out: a database under a temporary name that is renamed when all was written. The tables and views stand
+//      in docs/sqlite.md. Integers of more than 63 bits are kept as text.
 #ifndef FLAGPROF_ANALYSIS_DATABASE_H
 #define FLAGPROF_ANALYSIS_DATABASE_H
 

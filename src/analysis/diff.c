@@ -1,6 +1,7 @@
 // diff.c - what changed between two sides of runs, and what of it is more than noise.
 //
-// In:  values by file and name. Out: matched rows with verdicts.
+// In:  values by file and name.
+// Out: matched rows with verdicts.
 
 #include "analysis/diff.h"
 

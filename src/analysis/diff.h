@@ -1,10 +1,9 @@
 // diff.h - what changed between two sides of runs, and what of it is more than noise.
 //
-// In:  for each file of either side, values by name: a count and a total. Out: rows, names of both sides
-// matched, each
-//      with both medians, a bound of noise and a verdict. Names that only one side has are matched once more
-//      by their skeleton (similar.h), so that a new template argument or hash is a change and not two
-//      strangers.
+// In:  for each file of either side, values by name: a count and a total.
+// Out: rows, names of both sides matched, each with both medians, a bound of noise and a verdict. Names
+//      that only one side has are matched once more by their skeleton (similar.h), so that a new template
+//      argument or hash is a change and not two strangers.
 //
 // Noise. With one file on each side: three standard errors of the sum of its own durations. With more files
 // and fewer than five on some side: Student's t at 1 % on the pooled deviation of the sides, whose ranges

@@ -1,7 +1,7 @@
 // distribution.c - percentiles of durations, exact as long as memory allows.
 //
-// In:  durations. Out: order statistics. Four bytes a value while there are up to a million; then a histogram
-// whose
+// In:  durations.
+// Out: order statistics. Four bytes a value while there are up to a million; then a histogram whose
 //      buckets follow the value's exponent and seven bits behind it (the idea of HdrHistogram), filled by
 //      shifts alone.
 

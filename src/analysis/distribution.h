@@ -1,8 +1,8 @@
 // distribution.h - count, sum, extremes and percentiles of durations.
 //
-// In:  nanoseconds of 0 or more, in any order. Out: exact numbers; percentiles are exact up to
-// FP_DISTRIBUTION_EXACT values,
-//      beyond that they are within FP_DISTRIBUTION_ERROR of the true one, and `sketched` says so.
+// In:  nanoseconds of 0 or more, in any order.
+// Out: exact numbers; percentiles are exact up to FP_DISTRIBUTION_EXACT values, beyond that they are
+//      within FP_DISTRIBUTION_ERROR of the true one, and `sketched` says so.
 //
 // A percentile is the smallest value that at least that share of the values do not exceed: always a value
 // that occurred.

@@ -1,8 +1,8 @@
 // emit.c - a trace written from another one.
 //
-// In:  an event's text and edits. Out: the text with the edits spliced in, mended where it is no JSON, laid
-// out anew
-//      where a style is asked for. Most events take the short way: no edit, nothing to mend, copied.
+// In:  an event's text and edits.
+// Out: the text with the edits spliced in, mended where it is no JSON, laid out anew where a style is
+//      asked for. Most events take the short way: no edit, nothing to mend, copied.
 
 #include "analysis/emit.h"
 

@@ -1,9 +1,9 @@
 // emit.h - a trace written from another one: events as they stood, but for the members that change.
 //
-// In:  events and top-level keys of a reader, with edits. Out: one JSON trace that every strict parser takes:
-// bytes that
-//      are no UTF-8, escapes that JSON does not know and bare control bytes, which a reader steps over, are
-//      mended on the way and counted. Keys that nobody here knows are copied like the others.
+// In:  events and top-level keys of a reader, with edits.
+// Out: one JSON trace that every strict parser takes: bytes that are no UTF-8, escapes that JSON does not
+//      know and bare control bytes, which a reader steps over, are mended on the way and counted. Keys
+//      that nobody here knows are copied like the others.
 #ifndef FLAGPROF_ANALYSIS_EMIT_H
 #define FLAGPROF_ANALYSIS_EMIT_H
 

@@ -1,8 +1,8 @@
 // fix.c - what must change in a trace so that every parser reads it and no viewer loses a slice.
 //
-// In:  a trace, twice. Out: edits. The first reading gathers slices by lane; lanes.c then says which of them
-// are clipped
-//      or moved; the second reading finds the edit of each event by its number. Events without an edit,
+// In:  a trace, twice.
+// Out: edits. The first reading gathers slices by lane; lanes.c then says which of them are clipped or
+//      moved; the second reading finds the edit of each event by its number. Events without an edit,
 //      nearly all of them, are copied.
 
 #include "analysis/fix.h"

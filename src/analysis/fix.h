@@ -1,8 +1,8 @@
 // fix.h - what must change in a trace so that every parser reads it and no viewer loses a slice.
 //
-// In:  a trace, read in salvage mode, twice. Out: first a plan, then for each event the edits that carry it
-// out, and a
-//      count for each kind of change. Memory: 20 bytes for each slice.
+// In:  a trace, read in salvage mode, twice.
+// Out: first a plan, then for each event the edits that carry it out, and a count for each kind of
+//      change. Memory: 20 bytes for each slice.
 //
 // What is done: open slices are closed (at the end of what holds them, else of the trace), a slice that
 // outlives its parent by rounding is clipped, slices that cross move to extra lanes with the arrows that

@@ -1,8 +1,8 @@
 // idmap.h - a 64-bit value for each 64-bit id.
 //
-// In:  ids in any order, 0 among them like any other. Out: whether an id was seen, and its value. 16 bytes
-// for each
-//      place, at most half of them empty after growth. One thread at a time.
+// In:  ids in any order, 0 among them like any other.
+// Out: whether an id was seen, and its value. 16 bytes for each place, at most half of them empty after
+//      growth. One thread at a time.
 #ifndef FLAGPROF_ANALYSIS_IDMAP_H
 #define FLAGPROF_ANALYSIS_IDMAP_H
 

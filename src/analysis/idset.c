@@ -1,7 +1,7 @@
 // idset.c - sets of ids in pages of 512 bits, and a table with removal.
 //
-// In:  ids. Out: membership. Both are open-addressed; the table closes the hole behind a removed entry, so
-// that no
+// In:  ids.
+// Out: membership. Both are open-addressed; the table closes the hole behind a removed entry, so that no
 //      tombstones pile up.
 
 #include "analysis/idset.h"

@@ -1,8 +1,8 @@
 // idset.h - sets of ids, and a table of what waits for its other half.
 //
-// In:  ids of 64 bits, mostly dense. Out: membership at a bit each for dense ids; a table whose entries leave
-// again, so that
-//      its size follows what is open at a time and not the file.
+// In:  ids of 64 bits, mostly dense.
+// Out: membership at a bit each for dense ids; a table whose entries leave again, so that its size
+//      follows what is open at a time and not the file.
 #ifndef FLAGPROF_ANALYSIS_IDSET_H
 #define FLAGPROF_ANALYSIS_IDSET_H
 

@@ -1,7 +1,7 @@
 // kinds.h - which side of the wire an event stands on.
 //
-// In:  an event. Out: device side or host, work or not. By category, and where a producer has none
-// (torch_npu's device
+// In:  an event.
+// Out: device side or host, work or not. By category, and where a producer has none (torch_npu's device
 //      lanes, home-made exporters) by the arguments that only device work has.
 #ifndef FLAGPROF_ANALYSIS_KINDS_H
 #define FLAGPROF_ANALYSIS_KINDS_H

@@ -1,8 +1,8 @@
 // lanes.c - the slices of one lane laid so that none crosses another.
 //
-// In:  slices by start. Out: tracks. Each track is a stack of slices that hold one another; what ended before
-// the new
-//      slice begins is dropped from it first.
+// In:  slices by start.
+// Out: tracks. Each track is a stack of slices that hold one another; what ended before the new slice
+//      begins is dropped from it first.
 
 #include "analysis/lanes.h"
 

@@ -1,9 +1,9 @@
 // lanes.h - the slices of one lane laid so that none crosses another.
 //
-// In:  slices in order of start, the longer first. Out: for each the track it goes to (0: the lane itself)
-// and its length
-//      where that had to change. A crossing of no more than `tolerance_ns` is rounding and is clipped; a
-//      larger one sends the later slice to the first track that takes it, and what it holds goes with it.
+// In:  slices in order of start, the longer first.
+// Out: for each the track it goes to (0: the lane itself) and its length where that had to change. A
+//      crossing of no more than `tolerance_ns` is rounding and is clipped; a larger one sends the later
+//      slice to the first track that takes it, and what it holds goes with it.
 #ifndef FLAGPROF_ANALYSIS_LANES_H
 #define FLAGPROF_ANALYSIS_LANES_H
 

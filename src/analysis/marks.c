@@ -1,8 +1,8 @@
 // marks.c - begins and ends to slices.
 //
-// In:  marks of a thread. Out: pairs. An end closes the innermost open begin, whatever its name: writers that
-// get the
-//      order wrong get the names wrong too.
+// In:  marks of a thread.
+// Out: pairs. An end closes the innermost open begin, whatever its name: writers that get the order wrong
+//      get the names wrong too.
 
 #include "analysis/marks.h"
 

@@ -1,8 +1,8 @@
 // marks.h - begins and ends of one thread, in any order, to slices.
 //
-// In:  marks: twice a group, plus one for an end, in fp_slices with the event's number as id, so that ties
-// keep the file's
-//      order. Out: whole slices; how many begins stayed open and how many ends had none.
+// In:  marks: twice a group, plus one for an end, in fp_slices with the event's number as id, so that
+//      ties keep the file's order.
+// Out: whole slices; how many begins stayed open and how many ends had none.
 #ifndef FLAGPROF_ANALYSIS_MARKS_H
 #define FLAGPROF_ANALYSIS_MARKS_H
 

@@ -1,6 +1,7 @@
 // mend.c - bytes that a strict parser refuses become what they must have meant.
 //
-// In:  text that the reader stepped through. Out: valid UTF-8, and JSON with known escapes only.
+// In:  text that the reader stepped through.
+// Out: valid UTF-8, and JSON with known escapes only.
 
 #include "analysis/mend.h"
 

@@ -1,6 +1,7 @@
 // mend.h - texts that a reader steps through but no strict parser takes.
 //
-// In:  spans of the reader. Out: the same text, or a copy in the mender with its faults mended and counted.
+// In:  spans of the reader.
+// Out: the same text, or a copy in the mender with its faults mended and counted.
 #ifndef FLAGPROF_ANALYSIS_MEND_H
 #define FLAGPROF_ANALYSIS_MEND_H
 

@@ -1,7 +1,7 @@
 // merge.c - the traces of many ranks as one: reading them, and deciding on numbers and clocks.
 //
-// In:  files. Out: a plan: each file's place, its block of process ids and of other ids, the shift of its
-// times.
+// In:  files.
+// Out: a plan: each file's place, its block of process ids and of other ids, the shift of its times.
 //
 // Not here: writing (merge_write.c).
 

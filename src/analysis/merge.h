@@ -1,10 +1,10 @@
 // merge.h - the traces of many ranks as one, with nothing that two of them share by accident.
 //
-// In:  files, each read twice and one at a time. Out: one list of events in which process ids, flow ids,
-// correlation and
-//      External ids of different ranks differ, times stand on one base, lanes say whose they are, and every
-//      rank's own top-level keys are kept. Memory: what collectives.h needs, the distinct process ids and the
-//      top-level keys of each file; not the events.
+// In:  files, each read twice and one at a time.
+// Out: one list of events in which process ids, flow ids, correlation and External ids of different ranks
+//      differ, times stand on one base, lanes say whose they are, and every rank's own top-level keys are
+//      kept. Memory: what collectives.h needs, the distinct process ids and the top-level keys of each
+//      file; not the events.
 //
 // Clocks are compared whenever ranks share collectives and moved only when that is asked for and proven
 // (align.h).

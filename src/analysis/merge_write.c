@@ -1,8 +1,8 @@
 // merge_write.c - the traces of many ranks as one: writing them.
 //
-// In:  the plan and each file's events. Out: the events with their numbers and times changed and everything
-// else as it
-//      stood; names that say whose a process is; the description of what was done to each file.
+// In:  the plan and each file's events.
+// Out: the events with their numbers and times changed and everything else as it stood; names that say
+//      whose a process is; the description of what was done to each file.
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,6 +1,7 @@
 // names.c - what the names of kernels, copies and launches tell.
 //
-// In:  names. Out: kinds, from tables of words.
+// In:  names.
+// Out: kinds, from tables of words.
 
 #include "analysis/names.h"
 

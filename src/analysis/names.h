@@ -1,8 +1,7 @@
 // names.h - what the names of kernels, copies and launches tell, whoever made them.
 //
-// In:  names as traces have them. Out: kinds. Tables of words, from the traces that were looked at and the
-// vendors'
-//      public API names.
+// In:  names as traces have them.
+// Out: kinds. Tables of words, from the traces that were looked at and the vendors' public API names.
 #ifndef FLAGPROF_ANALYSIS_NAMES_H
 #define FLAGPROF_ANALYSIS_NAMES_H
 

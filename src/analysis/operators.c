@@ -1,9 +1,8 @@
 // operators.c - time per operator as torch counts it, in one pass over sorted slices.
 //
-// In:  sorted slices of one thread. Out: sums per group. A stack holds the open slices; a slice is counted
-// when it closes,
-//      except that an only child waits for its parent: it may turn out to be the same call under the same
-//      name.
+// In:  sorted slices of one thread.
+// Out: sums per group. A stack holds the open slices; a slice is counted when it closes, except that an
+//      only child waits for its parent: it may turn out to be the same call under the same name.
 
 #include "analysis/operators.h"
 

@@ -1,10 +1,10 @@
 // operators.h - time per operator, self and total, host and device, as torch's key_averages counts it.
 //
-// In:  the host slices of one thread in order, and the device time that each framework id caused. Out: rows
-// added up per
-//      group. The rules are torch's (torch/autograd/profiler_util.py, 2.13): a slice's parent is the
-//      innermost one that holds it wholly; device time belongs to the operator whose External id it carries
-//      and to all that hold it; an only child of its parent's name is the same call and counts once.
+// In:  the host slices of one thread in order, and the device time that each framework id caused.
+// Out: rows added up per group. The rules are torch's (torch/autograd/profiler_util.py, 2.13): a slice's
+//      parent is the innermost one that holds it wholly; device time belongs to the operator whose
+//      External id it carries and to all that hold it; an only child of its parent's name is the same
+//      call and counts once.
 //
 // `like_torch` adds what torch counts twice: it takes the correlation of a call without an External id, and
 // the operator around an overhead record, for an operator's id, and gives them that operator's device time

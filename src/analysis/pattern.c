@@ -1,7 +1,7 @@
 // pattern.c - a name against a regular expression.
 //
-// In:  a span. Out: regexec's answer. The name is copied, since not every regexec that stands before glibc's
-// (the
+// In:  a span.
+// Out: regexec's answer. The name is copied, since not every regexec that stands before glibc's (the
 //      sanitizers' among them) believes that a text may end without a zero byte.
 
 #include "analysis/pattern.h"

@@ -1,6 +1,7 @@
 // pattern.h - a name against a regular expression.
 //
-// In:  a span, which ends where it ends and not at a zero byte. Out: yes or no.
+// In:  a span, which ends where it ends and not at a zero byte.
+// Out: yes or no.
 #ifndef FLAGPROF_ANALYSIS_PATTERN_H
 #define FLAGPROF_ANALYSIS_PATTERN_H
 

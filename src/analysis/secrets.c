@@ -1,8 +1,8 @@
 // secrets.c - access tokens and passwords that wrappers store in a trace's metadata.
 //
-// In:  valid JSON text. Out: the places of secrets' values; callers see keys only. One walk over the text
-// with a key
-//      remembered for each member; nesting needs no stack, since a value follows its key at once.
+// In:  valid JSON text.
+// Out: the places of secrets' values; callers see keys only. One walk over the text with a key remembered
+//      for each member; nesting needs no stack, since a value follows its key at once.
 
 #include "analysis/secrets.h"
 

@@ -1,7 +1,7 @@
 // secrets.h - access tokens and passwords that wrappers store in a trace's metadata.
 //
-// In:  JSON text. Out: whether it holds keys that name a secret and have a value; the text without those
-// values. The
+// In:  JSON text.
+// Out: whether it holds keys that name a secret and have a value; the text without those values. The
 //      values themselves are never handed out.
 #ifndef FLAGPROF_ANALYSIS_SECRETS_H
 #define FLAGPROF_ANALYSIS_SECRETS_H

@@ -1,9 +1,9 @@
 // select.c - which events of a trace a person asked for.
 //
-// In:  texts of the command line, then the file. Out: yes or no for each event. What a test needs of the file
-// is
-//      gathered in one reading (the origin of times, the steps, the ids of named kernels) and, for steps, a
-//      second (the ids of what the steps launched).
+// In:  texts of the command line, then the file.
+// Out: yes or no for each event. What a test needs of the file is gathered in one reading (the origin of
+//      times, the steps, the ids of named kernels) and, for steps, a second (the ids of what the steps
+//      launched).
 
 #include "analysis/select.h"
 

@@ -1,9 +1,9 @@
 // select.h - which events of a trace a person asked for.
 //
 // In:  --from, --to, --pid, --device, --step, --category, --include, --exclude, --kernel and the like, as
-// text; and the
-//      file, read ahead where the question needs it (times from the trace's start, steps, launches of a
-//      step's kernels). Out: yes or no for each event. Memory follows what is selected, not the file.
+//      text; and the file, read ahead where the question needs it (times from the trace's start, steps,
+//      launches of a step's kernels).
+// Out: yes or no for each event. Memory follows what is selected, not the file.
 //
 // Flow arrows, begin/end pairs and metadata are events like others here; cut.c keeps their halves together.
 #ifndef FLAGPROF_ANALYSIS_SELECT_H

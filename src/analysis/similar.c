@@ -1,8 +1,8 @@
 // similar.c - what stays of a name when template arguments, parameters and hashes are taken away.
 //
-// In:  a readable name. Out: text between <> and () is dropped, runs of digits become '#', a word of six or
-// more
-//      hexadecimal digits with a number among them becomes '#' as a whole.
+// In:  a readable name.
+// Out: text between <> and () is dropped, runs of digits become '#', a word of six or more hexadecimal
+//      digits with a number among them becomes '#' as a whole.
 
 #include "analysis/similar.h"
 

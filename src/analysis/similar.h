@@ -1,6 +1,7 @@
 // similar.h - what stays of a name when template arguments, parameters and hashes are taken away.
 //
-// In:  a readable name. Out: its skeleton; two names with one skeleton are versions of one thing.
+// In:  a readable name.
+// Out: its skeleton; two names with one skeleton are versions of one thing.
 #ifndef FLAGPROF_ANALYSIS_SIMILAR_H
 #define FLAGPROF_ANALYSIS_SIMILAR_H
 

@@ -1,8 +1,8 @@
 // slices.c - many slices of time in 20 bytes each.
 //
-// In:  slices. Out: slices in order. The sort works in place, on the packed form: a heap sort's bound with a
-// quick sort's
-//      pace, since a damaged or hostile file must not make it quadratic.
+// In:  slices.
+// Out: slices in order. The sort works in place, on the packed form: a heap sort's bound with a quick
+//      sort's pace, since a damaged or hostile file must not make it quadratic.
 
 #include "analysis/slices.h"
 

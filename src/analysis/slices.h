@@ -1,9 +1,9 @@
 // slices.h - many slices of time in 20 bytes each, sorted when asked.
 //
-// In:  start, duration, a group number and an id of 64 bits. Out: the same, in order of start, the longer
-// first, then by id.
-//      Files are mostly written in that order, so the sort usually has nothing to do. Memory grows in chunks
-//      and is never copied: what half a billion slices need is what they take.
+// In:  start, duration, a group number and an id of 64 bits.
+// Out: the same, in order of start, the longer first, then by id. Files are mostly written in that order,
+//      so the sort usually has nothing to do. Memory grows in chunks and is never copied: what half a
+//      billion slices need is what they take.
 #ifndef FLAGPROF_ANALYSIS_SLICES_H
 #define FLAGPROF_ANALYSIS_SLICES_H
 

@@ -1,7 +1,8 @@
 // stats.c - where the time goes: every event goes to its group and its lane, the rest is worked out at the
 // end.
 //
-// In:  events. Out: struct fp_stats. One row of `handlers` per category says what a slice of it is.
+// In:  events.
+// Out: struct fp_stats. One row of `handlers` per category says what a slice of it is.
 
 #include "analysis/stats.h"
 

@@ -1,8 +1,8 @@
 // stats.h - where the time goes, for anybody's trace.
 //
-// In:  events, one by one. Out: groups by name with their durations, operators with host and device time,
-// devices with
-//      busy and idle time, lanes, steps, collectives. Nothing is printed here.
+// In:  events, one by one.
+// Out: groups by name with their durations, operators with host and device time, devices with busy and
+//      idle time, lanes, steps, collectives. Nothing is printed here.
 //
 // Memory: 20 bytes for each host slice and each piece of device work, 4 bytes for each duration up to a
 // million a group, and the distinct names. Not the text.

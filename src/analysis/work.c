@@ -1,8 +1,8 @@
 // work.c - what a device did when.
 //
-// In:  sorted slices of each of the device's lanes. Out: times. One sweep over the lanes merged by start;
-// what is open at
-//      a moment is known from the latest end of each kind, which is all that unions need.
+// In:  sorted slices of each of the device's lanes.
+// Out: times. One sweep over the lanes merged by start; what is open at a moment is known from the latest
+//      end of each kind, which is all that unions need.
 
 #include "analysis/work.h"
 

@@ -1,8 +1,7 @@
 // work.h - what a device did when: busy, idle and why, compute beside communication.
 //
-// In:  the device's slices of work, lane by lane, and where the host's launches stand. Out: unions of time,
-// never sums:
-//      two kernels at once are one busy moment.
+// In:  the device's slices of work, lane by lane, and where the host's launches stand.
+// Out: unions of time, never sums: two kernels at once are one busy moment.
 //
 // Work is kernels, copies and fills; annotations and synchronisation records on the device's rows are not.
 #ifndef FLAGPROF_ANALYSIS_WORK_H

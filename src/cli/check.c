@@ -1,9 +1,9 @@
 // check.c - `flagprof check FILE ...`: is this trace true and complete?
 //
-// In:  traces. Out: a verdict, and each rule that found something, with its count, its places and numbers.
-// The rules live
-//      in analysis/check_rules.c, what the reader noticed of the text itself in trace/note.c; here both
-//      become one list.
+// In:  traces.
+// Out: a verdict, and each rule that found something, with its count, its places and numbers. The rules
+//      live in analysis/check_rules.c, what the reader noticed of the text itself in trace/note.c; here
+//      both become one list.
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 // convert.c - `flagprof convert FILE -o OTHER`: the same trace in another form.
 //
-// In:  traces. Out: JSON laid out anew or packed otherwise, CSV, or one SQLite database. A row of `forms`
-// says how each
-//      is written; the ending of -o or --as picks the row.
+// In:  traces.
+// Out: JSON laid out anew or packed otherwise, CSV, or one SQLite database. A row of `forms` says how
+//      each is written; the ending of -o or --as picks the row.
 
 #include <errno.h>
 #include <stdio.h>

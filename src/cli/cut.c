@@ -1,7 +1,7 @@
 // cut.c - `flagprof cut FILE -o PART`: a part of a trace that is a true trace itself.
 //
-// In:  a trace and a selection. Out: what analysis/cut.c keeps of it, written by rewrite.c; a line that says
-// how much.
+// In:  a trace and a selection.
+// Out: what analysis/cut.c keeps of it, written by rewrite.c; a line that says how much.
 
 #include <errno.h>
 #include <stdio.h>

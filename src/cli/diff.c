@@ -1,6 +1,7 @@
 // diff.c - `flagprof diff BASE TEST`: what changed, and what of it is more than noise.
 //
-// In:  one or several traces on either side. Out: tables of changes; with --fail-on, an exit status for CI.
+// In:  one or several traces on either side.
+// Out: tables of changes; with --fail-on, an exit status for CI.
 
 #include <errno.h>
 #include <math.h>

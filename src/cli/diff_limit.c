@@ -1,8 +1,7 @@
 // diff_limit.c - the limits of `diff --fail-on`.
 //
-// In:  NAME[:REGEX]>VALUE or <, VALUE a percentage, a time or a number. Out: exceeded or not. A change inside
-// the noise
-//      never exceeds a limit.
+// In:  NAME[:REGEX]>VALUE or <, VALUE a percentage, a time or a number.
+// Out: exceeded or not. A change inside the noise never exceeds a limit.
 
 #include "cli/diff_limit.h"
 

@@ -1,6 +1,7 @@
 // diff_limit.h - the limits of `diff --fail-on`.
 //
-// In:  text such as 'device_time>5%, kernel:gemm>2ms, new>0'. Out: which of them a comparison exceeds.
+// In:  text such as 'device_time>5%, kernel:gemm>2ms, new>0'.
+// Out: which of them a comparison exceeds.
 #ifndef FP_CLI_DIFF_LIMIT_H
 #define FP_CLI_DIFF_LIMIT_H
 

@@ -1,6 +1,7 @@
 // feed.c - reads one trace for a verb.
 //
-// In:  a path. Out: events to a callback; the reader's notes as sentences.
+// In:  a path.
+// Out: events to a callback; the reader's notes as sentences.
 
 #include "cli/feed.h"
 

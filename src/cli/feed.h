@@ -1,8 +1,8 @@
 // feed.h - one trace file read for a verb: selection, progress, and what must be said of the file itself.
 //
-// In:  a path and the shared options. Out: every selected event handed to the verb, and the reader still open
-// behind the
-//      last one, so that header, names and notes can be asked for.
+// In:  a path and the shared options.
+// Out: every selected event handed to the verb, and the reader still open behind the last one, so that
+//      header, names and notes can be asked for.
 #ifndef FP_CLI_FEED_H
 #define FP_CLI_FEED_H
 

@@ -1,6 +1,7 @@
 // fix.c - `flagprof fix FILE -o GOOD`: a file that every parser reads and every viewer shows whole.
 //
-// In:  a trace, broken or not. Out: what analysis/fix.c makes of it, and a table of the changes.
+// In:  a trace, broken or not.
+// Out: what analysis/fix.c makes of it, and a table of the changes.
 
 #include <errno.h>
 #include <stdio.h>

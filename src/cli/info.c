@@ -1,7 +1,8 @@
 // info.c - `flagprof info`: what would record here, and why each other would not. The first thing to run when
 // a trace is empty.
 //
-// In:  the table of accelerators, the folder where adaptors to torch are kept (python/flagprof/_build.py).
+// In:  the table of accelerators, the folder where adaptors to torch are kept
+//      (python/flagprof/_build.py).
 // Out: what a recording would use. Nothing is armed and nothing is built.
 
 #include "base/env.h"

@@ -1,7 +1,7 @@
 // input.c - the files of a command line, as verbs read them.
 //
-// In:  paths, "-" among them. Out: what readers can open, as often as they need; sentences about what was
-// odd.
+// In:  paths, "-" among them.
+// Out: what readers can open, as often as they need; sentences about what was odd.
 
 #include "cli/input.h"
 

@@ -1,8 +1,8 @@
 // input.h - the files of a command line, as verbs read them.
 //
-// In:  paths and options. Out: reader options; a path that can be read more than once where standard input
-// was named;
-//      what the reader noted, as sentences; where a verb that writes one file for each input puts it.
+// In:  paths and options.
+// Out: reader options; a path that can be read more than once where standard input was named; what the
+//      reader noted, as sentences; where a verb that writes one file for each input puts it.
 #ifndef FP_CLI_INPUT_H
 #define FP_CLI_INPUT_H
 

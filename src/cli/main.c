@@ -1,7 +1,7 @@
 // main.c - `flagprof VERB ...`: finds the verb in the table and hands over.
 //
-// In:  the command line. Out: the verb's exit status. A verb lives in a file of its own and has one row
-// below.
+// In:  the command line.
+// Out: the verb's exit status. A verb lives in a file of its own and has one row below.
 
 #include "cli/verbs.h"
 

@@ -1,7 +1,8 @@
 // merge.c - `flagprof merge RANK0 RANK1 ... -o ALL`: one trace of many ranks, and what their clocks and
 // collectives tell.
 //
-// In:  a file for each rank. Out: analysis/merge.c's one file, and tables: clocks, who came last.
+// In:  a file for each rank.
+// Out: analysis/merge.c's one file, and tables: clocks, who came last.
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 // options.c - reads the command line by tables: the shared groups and the verb's own rows.
 //
-// In:  argv. Out: struct fp_options, or the help, or one sentence about what was not understood.
+// In:  argv.
+// Out: struct fp_options, or the help, or one sentence about what was not understood.
 
 #include "cli/options.h"
 

@@ -1,8 +1,8 @@
 // options.h - the command line that all verbs share, and the help that teaches it.
 //
-// In:  argv, and a verb's own rows. Out: struct fp_options. Every verb that reads traces takes the shared
-// options; a
-//      verb says which groups make sense for it.
+// In:  argv, and a verb's own rows.
+// Out: struct fp_options. Every verb that reads traces takes the shared options; a verb says which groups
+//      make sense for it.
 #ifndef FP_CLI_OPTIONS_H
 #define FP_CLI_OPTIONS_H
 

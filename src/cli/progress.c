@@ -1,6 +1,7 @@
 // progress.c - draws the bar.
 //
-// In:  the source's position. Out: "  43 %  1.2 of 2.8 GB  5,100,000 events", redrawn five times a second.
+// In:  the source's position.
+// Out: "  43 %  1.2 of 2.8 GB  5,100,000 events", redrawn five times a second.
 
 #include "cli/progress.h"
 

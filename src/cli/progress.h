@@ -1,8 +1,8 @@
 // progress.h - a bar on the terminal while a large file is read.
 //
-// In:  how much of the file was read. Out: one line on standard error, only when that is a terminal and the
-// reading takes
-//      longer than a second; it is gone when the reading ends.
+// In:  how much of the file was read.
+// Out: one line on standard error, only when that is a terminal and the reading takes longer than a
+//      second; it is gone when the reading ends.
 #ifndef FP_CLI_PROGRESS_H
 #define FP_CLI_PROGRESS_H
 

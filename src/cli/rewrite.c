@@ -1,8 +1,7 @@
 // rewrite.c - the course that cut, convert and fix share: read, keep or leave out, write.
 //
-// In:  events from the reader. Out: those that are kept, through emit.c, to a file that appears only when all
-// of them
-//      were written.
+// In:  events from the reader.
+// Out: those that are kept, through emit.c, to a file that appears only when all of them were written.
 
 #include "cli/rewrite.h"
 

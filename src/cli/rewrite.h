@@ -1,7 +1,7 @@
 // rewrite.h - the course that cut, convert and fix share: read, keep or leave out, write.
 //
-// In:  an input and what to do with it. Out: a trace at its target, whole or not at all, and how many events
-// went into it.
+// In:  an input and what to do with it.
+// Out: a trace at its target, whole or not at all, and how many events went into it.
 #ifndef FP_CLI_REWRITE_H
 #define FP_CLI_REWRITE_H
 

@@ -1,9 +1,8 @@
 // serve.c - a web server for one page and a handful of files.
 //
-// In:  connections to 127.0.0.1:9001. Out: HTTP/1.1 answers, one a connection. Browsers open connections that
-// they
-//      then leave silent, so requests are gathered from several connections at once; answers are sent one by
-//      one.
+// In:  connections to 127.0.0.1:9001.
+// Out: HTTP/1.1 answers, one a connection. Browsers open connections that they then leave silent, so
+//      requests are gathered from several connections at once; answers are sent one by one.
 //
 // Not here: what is printed (view.c).
 

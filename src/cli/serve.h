@@ -1,7 +1,7 @@
 // serve.h - hands trace files to the page of ui.perfetto.dev over one loopback port.
 //
-// In:  files. Out: each of them served until it was fetched once. Only 127.0.0.1 is listened on, only these
-// files are
+// In:  files.
+// Out: each of them served until it was fetched once. Only 127.0.0.1 is listened on, only these files are
 //      served, and only that page is told that it may read them.
 #ifndef FP_CLI_SERVE_H
 #define FP_CLI_SERVE_H

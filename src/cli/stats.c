@@ -1,8 +1,8 @@
 // stats.c - `flagprof stats FILE ...`: where does the time go?
 //
-// In:  traces. Out: tables: devices, kernels, operators, API calls, copies, streams, steps, collectives,
-// Python frames.
-//      The numbers come from analysis/stats.c; here is what of them is shown, and in which order.
+// In:  traces.
+// Out: tables: devices, kernels, operators, API calls, copies, streams, steps, collectives, Python
+//      frames. The numbers come from analysis/stats.c; here is what of them is shown, and in which order.
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 // table.c - typed cells to a table for a person, to CSV or to JSON.
 //
-// In:  facts, sentences, rows. Out: text. Cells are kept until the end, since a column's width and unit
-// depend on all
-//      of them; a report is what a person reads, so it is small.
+// In:  facts, sentences, rows.
+// Out: text. Cells are kept until the end, since a column's width and unit depend on all of them; a
+//      report is what a person reads, so it is small.
 
 #include "cli/table.h"
 

@@ -1,9 +1,9 @@
 // table.h - what a verb found, printed as tables for a person, as CSV or as JSON.
 //
-// In:  facts, sentences and rows of typed cells. Out: one text in the asked format. Tables fit 100 columns:
-// the first
-//      text column gives way, in its middle. Times stand in one unit for a column, which its title names; CSV
-//      and JSON hold whole nanoseconds, under keys that end in _ns.
+// In:  facts, sentences and rows of typed cells.
+// Out: one text in the asked format. Tables fit 100 columns: the first text column gives way, in its
+//      middle. Times stand in one unit for a column, which its title names; CSV and JSON hold whole
+//      nanoseconds, under keys that end in _ns.
 #ifndef FP_CLI_TABLE_H
 #define FP_CLI_TABLE_H
 

@@ -1,7 +1,7 @@
 // view.c - `flagprof view FILE`: opens a trace in Perfetto's page without uploading it.
 //
-// In:  files. Out: the link, the line for a machine far away, and the file over 127.0.0.1:9001 until the page
-// has
+// In:  files.
+// Out: the link, the line for a machine far away, and the file over 127.0.0.1:9001 until the page has
 //      fetched it (serve.c).
 
 #include <getopt.h>

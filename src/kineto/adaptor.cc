@@ -1,9 +1,8 @@
 // adaptor.cc - what the Python package calls in this library, and the profiler that Kineto asks for sessions.
 //
 // In:  a loaded libtorch_cpu.so of exactly the build that this was compiled for, a loaded libflagprof.so.
-// Out: from
-//      flagprof_adaptor_register on, a Session for each profile that passes the gate. Registered once in a
-//      process: Kineto never forgets a factory, and a second one would double every event.
+// Out: from flagprof_adaptor_register on, a Session for each profile that passes the gate. Registered
+//      once in a process: Kineto never forgets a factory, and a second one would double every event.
 
 #include "kineto/session.h"
 #include "kineto/text.h"

@@ -1,7 +1,8 @@
 // compat.h - where torch's releases differ: each difference is settled here, once, by what the headers say.
 //
-// In:  the Kineto headers of the torch that this adaptor is built for (2.10 to 2.15). Out: one way to say it.
-// The binary fits that torch alone: enum numbers, vtables and sizes change with each minor version.
+// In:  the Kineto headers of the torch that this adaptor is built for (2.10 to 2.15).
+// Out: one way to say it. The binary fits that torch alone: enum numbers, vtables and sizes change with
+//      each minor version.
 #pragma once
 
 #include <libkineto.h>

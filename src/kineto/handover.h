@@ -1,9 +1,9 @@
 // handover.h - a finished recording as Kineto wants to see it, until the trace is gone.
 //
-// In:  a finished fp_recording, the resolver from torch's ids to torch's operators. Out: one small
-// ITraceActivity a
-//      record, which renders its name and its JSON when asked. Kineto's logger keeps raw pointers to them, so
-//      one Handover owns them all together with the recording, and torch's trace owns the Handover.
+// In:  a finished fp_recording, the resolver from torch's ids to torch's operators.
+// Out: one small ITraceActivity a record, which renders its name and its JSON when asked. Kineto's logger
+//      keeps raw pointers to them, so one Handover owns them all together with the recording, and torch's
+//      trace owns the Handover.
 //
 // The vendor's id draws arrows, torch's id makes `linked`: the two meet in no expression here.
 #pragma once

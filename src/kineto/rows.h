@@ -1,7 +1,8 @@
 // rows.h - the names of lanes (devices, streams, threads) and the file header's deviceProperties.
 //
-// In:  the records handed over; what the accelerator says of its devices. Out: rows and a header that read as
-//      torch-cuda's, since tools (Holistic Trace Analysis, TensorBoard) look for exactly these words.
+// In:  the records handed over; what the accelerator says of its devices.
+// Out: rows and a header that read as torch-cuda's, since tools (Holistic Trace Analysis, TensorBoard)
+//      look for exactly these words.
 #pragma once
 
 #include "kineto/compat.h"

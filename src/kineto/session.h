@@ -1,9 +1,9 @@
 // session.h - one profile of torch as Kineto runs it: configure made it, then start, stop, processTrace,
 // gone.
 //
-// In:  Kineto's calls, all but push and pop on the thread that profiles. Out: one recording of the core,
-// handed to
-//      torch's trace. Nothing thrown leaves here: a fault of ours costs the device's rows, never the program.
+// In:  Kineto's calls, all but push and pop on the thread that profiles.
+// Out: one recording of the core, handed to torch's trace. Nothing thrown leaves here: a fault of ours
+//      costs the device's rows, never the program.
 #pragma once
 
 #include "kineto/handover.h"

@@ -1,10 +1,10 @@
 // text.h - any bytes made into JSON that every torch version's trace writer leaves valid.
 //
-// In:  names and values as a vendor wrote them: quotes, backslashes, control bytes, broken UTF-8, anything.
+// In:  names and values as a vendor wrote them: quotes, backslashes, control bytes, broken UTF-8,
+//      anything.
 // Out: ASCII between 0x20 and 0x7e without quote and backslash. Replaced, never escaped: Kineto's writer
-// turns
-//      every backslash into a slash, so that an escape would end the string early, and up to 2.13 it prints a
-//      name with any other byte as "unknown" as a whole.
+//      turns every backslash into a slash, so that an escape would end the string early, and up to 2.13
+//      it prints a name with any other byte as "unknown" as a whole.
 #pragma once
 
 #include <string>

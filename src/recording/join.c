@@ -1,9 +1,9 @@
 // join.c - whose work it was: vendor ids to framework ids, launches to device work, device work to ranges.
 //
 // In:  the records and the correlations of a finished recording, in any order (a correlation may lie in a
-// later buffer than
-//      the kernel that it names). Out: framework ids in the records, arrows where both ends are in the
-//      window, ranges, and in the ledger what has no partner anywhere.
+//      later buffer than the kernel that it names).
+// Out: framework ids in the records, arrows where both ends are in the window, ranges, and in the ledger
+//      what has no partner anywhere.
 //
 // The two ids meet only here: the vendor id is the key, the framework id the value, never the other way
 // round.
@@ -34,7 +34,6 @@ static bool index_correlations(const struct fp_correlations *list, struct fp_ind
 }
 
 // ---- Operators
-// -----------------------------------------------------------------------------------------------------------
 
 static bool link_operators(struct fp_store *store, struct window window) {
     struct fp_index index = { 0 };
@@ -64,7 +63,6 @@ static bool link_operators(struct fp_store *store, struct window window) {
 }
 
 // ---- Launches and their work
-// -----------------------------------------------------------------------------------------------
 
 // Host calls by vendor id. Where a driver call is nested in a runtime call under one id, the runtime call is
 // the launch: it is the one that the program wrote.
@@ -193,7 +191,6 @@ static bool draw_arrows(struct fp_store *store, struct window window) {
 }
 
 // ---- Ranges
-// ----------------------------------------------------------------------------------------------------------------
 
 static int compare_ranges(const void *left, const void *right) {
     const struct fp_range *a = left, *b = right;

@@ -1,7 +1,7 @@
 // ledger.c - what a recording knows to be missing, as numbers, as a sentence and as JSON.
 //
-// In:  the counts that store, window and join made. Out: one verdict, `complete`, and the same counts in
-// words.
+// In:  the counts that store, window and join made.
+// Out: one verdict, `complete`, and the same counts in words.
 
 #include "recording/store.h"
 

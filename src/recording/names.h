@@ -1,8 +1,8 @@
 // names.h - every text of a recording, kept once and called by number.
 //
-// In:  texts as the vendor gives them, often the same pointer millions of times. Out: a number; later the
-// text to show. One writer at a time; reading what a finished recording holds is safe from any number of
-// threads.
+// In:  texts as the vendor gives them, often the same pointer millions of times.
+// Out: a number; later the text to show. One writer at a time; reading what a finished recording holds is
+//      safe from any number of threads.
 #ifndef FP_RECORDING_NAMES_H
 #define FP_RECORDING_NAMES_H
 

@@ -1,8 +1,8 @@
 // recording.c - one recording from start to free: arms the tracer, drains it while the program runs, settles
 // at the end.
 //
-// In:  an accelerator, the program's pushes and pops, the window. Out: records, names, ranges, ledger
-// (flagprof.h).
+// In:  an accelerator, the program's pushes and pops, the window.
+// Out: records, names, ranges, ledger (flagprof.h).
 //
 // A thread exists only while a recording runs: it sleeps until the tracer has full buffers and decodes them
 // away from the program's threads. Hot are fp_push and fp_pop alone; they read two atomics and the thread's
@@ -58,7 +58,6 @@ static _Thread_local struct {
 } own;
 
 // ---- Push and pop
-// ------------------------------------------------------------------------------------------------------
 
 static void pop_one(struct fp_accelerator *accelerator, enum fp_id_kind kind) {
     own.depth[kind]--;
@@ -95,7 +94,6 @@ void fp_pop(enum fp_id_kind kind) {
 }
 
 // ---- The drain thread
-// ----------------------------------------------------------------------------------------------------
 
 static void wake_drain(void *owner) {
     struct fp_recording *recording = owner;
@@ -157,7 +155,6 @@ static void map_times(struct fp_recording *recording) {
 }
 
 // ---- Start, stop, finish
-// ---------------------------------------------------------------------------------------------------
 
 static void forget_in_child(void) {
     atomic_store(&active.accelerator, NULL);
@@ -293,7 +290,6 @@ void fp_recording_free(struct fp_recording *recording) {
 }
 
 // ---- Reading
-// -----------------------------------------------------------------------------------------------------------------
 
 size_t fp_recording_count(const struct fp_recording *recording) {
     return recording->state == FINISHED ? recording->store.count : 0;

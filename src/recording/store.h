@@ -1,9 +1,9 @@
 // store.h - what the sink of one recording has received: records of 64 bytes, correlations, side table,
 // counts.
 //
-// In:  a tracer's calls on the sink, all from one thread at a time. Out: plain arrays that join.c and
-// window.c work on. Memory runs out now and then in a long recording: then what came before is kept and what
-// could not be is counted.
+// In:  a tracer's calls on the sink, all from one thread at a time.
+// Out: plain arrays that join.c and window.c work on. Memory runs out now and then in a long recording:
+//      then what came before is kept and what could not be is counted.
 #ifndef FP_RECORDING_STORE_H
 #define FP_RECORDING_STORE_H
 

@@ -1,10 +1,10 @@
 // window.c - which records belong to the profiled region.
 //
 // In:  records in vendor order, times in Unix-epoch nanoseconds; the window that the framework gave, both
-// ends inclusive. Out: the records that touch the window, in the same order, each at its true length: a long
-// kernel that began before the
-//      window is not cut, since cutting it would make the sums lie. The others are counted, with their
-//      distance, so that a clock that is off by an epoch explains itself.
+//      ends inclusive.
+// Out: the records that touch the window, in the same order, each at its true length: a long kernel that
+//      began before the window is not cut, since cutting it would make the sums lie. The others are
+//      counted, with their distance, so that a clock that is off by an epoch explains itself.
 //
 // Not here: clock conversion, which each tracer owes; a window on the wrong clock discards everything
 // silently.

@@ -1,8 +1,8 @@
 // args.c - the argument keys that have a number.
 //
-// In:  a key's bytes. Out: its number. A small table by the key's first eight bytes and its length, filled
-// once; the
-//      bytes behind a key may be read (blocks are padded), so that eight are always there.
+// In:  a key's bytes.
+// Out: its number. A small table by the key's first eight bytes and its length, filled once; the bytes
+//      behind a key may be read (blocks are padded), so that eight are always there.
 
 #include "trace/reader_internal.h"
 

@@ -1,10 +1,10 @@
 // block.c - the text of a trace in large blocks, indexed, one after the other.
 //
-// In:  a source. Out: a chain of blocks. Each has spare room in front of its fresh text, into which the
-// unfinished tail
+// In:  a source.
+// Out: a chain of blocks. Each has spare room in front of its fresh text, into which the unfinished tail
 //      of the block before is copied; a tail too large for that is joined with blocks to come in an
-//      allocation of its own. With two threads, the other one fills a ring of blocks; everything else happens
-//      in the consumer's.
+//      allocation of its own. With two threads, the other one fills a ring of blocks; everything else
+//      happens in the consumer's.
 
 #include "trace/block.h"
 

@@ -1,9 +1,9 @@
 // block.h - the text of a trace in large blocks, indexed, one after the other, with or without a second
 // thread.
 //
-// In:  a source. Out: blocks that each begin with what the consumer had not finished of the one before, so
-// that an
-//      event always lies in one piece.
+// In:  a source.
+// Out: blocks that each begin with what the consumer had not finished of the one before, so that an event
+//      always lies in one piece.
 //
 // Private to src/trace.
 #ifndef FLAGPROF_TRACE_BLOCK_H

@@ -1,8 +1,8 @@
 // category.c - which kind of thing a category's spelling means.
 //
-// In:  the "cat" of an event. Out: enum fp_category. Spellings: Kineto's output_json.cpp of 2021 to 2026 (the
-// oldest with
-//      capitals), XPU's and MTIA's plug-ins, torch_npu's, those of the public traces that were looked at.
+// In:  the "cat" of an event.
+// Out: enum fp_category. Spellings: Kineto's output_json.cpp of 2021 to 2026 (the oldest with capitals),
+//      XPU's and MTIA's plug-ins, torch_npu's, those of the public traces that were looked at.
 
 #include "trace/reader_internal.h"
 

@@ -1,8 +1,8 @@
 // digits.h - digits of a padded block, many at a time.
 //
-// In:  text that lies in a block: up to 32 bytes behind its first may be read, whatever they are. Out:
-// whether it is a
-//      plain number, where its point stands, its value. The common cases only; number.c takes the rest.
+// In:  text that lies in a block: up to 32 bytes behind its first may be read, whatever they are.
+// Out: whether it is a plain number, where its point stands, its value. The common cases only; number.c
+//      takes the rest.
 //
 // Private to src/trace.
 #ifndef FLAGPROF_TRACE_DIGITS_H

@@ -1,7 +1,7 @@
 // event.c - from an event's spans to numbers, ids, names and its lane; and what callers may ask of it.
 //
-// In:  the fields that the walk found. Out: struct fp_trace_event, complete. Names and categories get their
-// numbers here.
+// In:  the fields that the walk found.
+// Out: struct fp_trace_event, complete. Names and categories get their numbers here.
 
 #include <errno.h>
 #include <stdlib.h>

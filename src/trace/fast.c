@@ -1,9 +1,9 @@
 // fast.c - an event in its common form, read straight from the text.
 //
-// In:  text in which no byte is escaped or a bare control byte (the block says so). Out: the same fields as
-// walk.c finds, or the
-//      word that this event must go the long way. Nothing is decided here that the long way would decide
-//      differently: whatever is not plainly valid is left to it, faults included.
+// In:  text in which no byte is escaped or a bare control byte (the block says so).
+// Out: the same fields as walk.c finds, or the word that this event must go the long way. Nothing is
+//      decided here that the long way would decide differently: whatever is not plainly valid is left to
+//      it, faults included.
 
 #include "trace/digits.h"
 #include "trace/reader_internal.h"

@@ -1,7 +1,7 @@
 // fault.c - where a fault lies, and why, in words that a person can act on.
 //
-// In:  a position in the current block. Out: line, column and byte; a sentence that never holds a raw byte of
-// the file.
+// In:  a position in the current block.
+// Out: line, column and byte; a sentence that never holds a raw byte of the file.
 
 #include "trace/reader_internal.h"
 

@@ -1,7 +1,7 @@
 // intern.c - one small number for each distinct text.
 //
-// In:  texts. Out: ids and the stored texts. Texts lie in blocks that never move; an open-addressed table of
-// hashes
+// In:  texts.
+// Out: ids and the stored texts. Texts lie in blocks that never move; an open-addressed table of hashes
 //      finds them.
 
 #include "trace/intern.h"

@@ -1,8 +1,8 @@
 // intern.h - one small number for each distinct text.
 //
-// In:  texts in any order. Out: ids 0, 1, 2, ... in order of first sight, and the text of an id. The copy of
-// the text
-//      lives until the table is freed. One thread at a time.
+// In:  texts in any order.
+// Out: ids 0, 1, 2, ... in order of first sight, and the text of an id. The copy of the text lives until
+//      the table is freed. One thread at a time.
 #ifndef FLAGPROF_TRACE_INTERN_H
 #define FLAGPROF_TRACE_INTERN_H
 

@@ -1,6 +1,7 @@
 // note.c - the rows of what the reader may have to say.
 //
-// In:  a kind. Out: its severity, its name for check's table, its sentence.
+// In:  a kind.
+// Out: its severity, its name for check's table, its sentence.
 
 #include "trace/note.h"
 

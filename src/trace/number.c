@@ -1,8 +1,8 @@
 // number.c - decimal text to integers, exactly.
 //
-// In:  spans of digits. Out: integers, or the word that there is none. The digits are counted out, never
-// multiplied
-//      through a double.
+// In:  spans of digits.
+// Out: integers, or the word that there is none. The digits are counted out, never multiplied through a
+//      double.
 
 #include "trace/number.h"
 

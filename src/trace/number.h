@@ -1,8 +1,8 @@
 // number.h - decimal text to integers, exactly.
 //
-// In:  the digits that a trace holds. Out: nanoseconds, bytes or ids as integers. Nothing passes through a
-// double:
-//      epoch microseconds with three decimals have 19 digits, a double keeps 15.
+// In:  the digits that a trace holds.
+// Out: nanoseconds, bytes or ids as integers. Nothing passes through a double: epoch microseconds with
+//      three decimals have 19 digits, a double keeps 15.
 #ifndef FLAGPROF_TRACE_NUMBER_H
 #define FLAGPROF_TRACE_NUMBER_H
 

@@ -1,8 +1,8 @@
 // reader.c - what stands where in a trace file: the list of events, the keys beside it, and how it may end.
 //
-// In:  indexed blocks. Out: events, the header, notes. A small machine of places in the file's grammar: each
-// step reads
-//      one thing (a key with its value, an event, a comma) and is repeated from its start when the block ends
+// In:  indexed blocks.
+// Out: events, the header, notes. A small machine of places in the file's grammar: each step reads one
+//      thing (a key with its value, an event, a comma) and is repeated from its start when the block ends
 //      within it.
 
 #include "trace/reader_internal.h"

@@ -1,10 +1,9 @@
 // reader.h - the one way into a Chrome trace: events one by one, in the file's order, without a tree.
 //
-// In:  a path (plain, gzip, zstd, "-"), object or array form, keys in any order. Out: one event at a time as
-// views into
-//      the reader's buffer, integer nanoseconds, ids of 64 bits or text; after the last event the header, the
-//      notes and the counts. Memory follows the distinct names and lanes and the largest single event, not
-//      the file.
+// In:  a path (plain, gzip, zstd, "-"), object or array form, keys in any order.
+// Out: one event at a time as views into the reader's buffer, integer nanoseconds, ids of 64 bits or
+//      text; after the last event the header, the notes and the counts. Memory follows the distinct names
+//      and lanes and the largest single event, not the file.
 //
 // The whole text is validated while it is read. A fault ends the reading with -EBADMSG, or, with `salvage`,
 // is noted, stepped over and counted. A file that merely ends early is no fault: the reading ends, and a note

@@ -1,8 +1,8 @@
 // salvage.c - the way round a fault: to the next event that can be read.
 //
-// In:  a fault, and where the value that holds it began. Out: the index of the block, made anew from the next
-// object that
-//      is an event: it reads to its end and has the key "ph". What lies between is counted as lost.
+// In:  a fault, and where the value that holds it began.
+// Out: the index of the block, made anew from the next object that is an event: it reads to its end and
+//      has the key "ph". What lies between is counted as lost.
 //
 // The scan's idea of what is inside a string is worthless behind a fault, so each opening brace is tried as
 // if it stood outside. What failed attempts may cost is bounded by the text read, so that no file makes this

@@ -1,7 +1,8 @@
 // scan.c - where JSON's structure lies, with AVX2 where the processor has it and eight bytes at a time
 // elsewhere.
 //
-// In:  64 bytes. Out: a bit per byte for each class that matters; scan_step.h turns them into positions.
+// In:  64 bytes.
+// Out: a bit per byte for each class that matters; scan_step.h turns them into positions.
 
 #include "trace/scan.h"
 

@@ -1,10 +1,10 @@
 // scan.h - where JSON's structure lies in a block of text, found 64 bytes at a time.
 //
-// In:  text in consecutive pieces. Out: the positions of every structural character ({}[]:,), of every
-// string's opening
-//      quote and of every scalar's first character outside strings; the positions inside strings that must be
-//      looked at (backslashes that begin an escape, bare control bytes); bytes that are no UTF-8; the count
-//      of newlines.
+// In:  text in consecutive pieces.
+// Out: the positions of every structural character ({}[]:,), of every string's opening quote and of every
+//      scalar's first character outside strings; the positions inside strings that must be looked at
+//      (backslashes that begin an escape, bare control bytes); bytes that are no UTF-8; the count of
+//      newlines.
 //
 // Whether the positions make sense is the walk's business (walk.c). The idea of building masks of quotes and
 // structure with carry-less multiplication is Langdale and Lemire's (2019, "Parsing gigabytes of JSON per

@@ -1,8 +1,8 @@
 // scan_step.h - the part of the scan that is the same for every processor: from masks to positions.
 //
-// In:  one bit per byte for each class of bytes. Out: positions. Included by scan.c once per kind of
-// registers, with
-//      FP_TARGET naming the processor features and `classify` and `prefix_xor` defined before.
+// In:  one bit per byte for each class of bytes.
+// Out: positions. Included by scan.c once per kind of registers, with FP_TARGET naming the processor
+//      features and `classify` and `prefix_xor` defined before.
 
 // A bit for every escaped byte. Runs of backslashes: the byte behind an odd run is escaped, wherever the run
 // began.

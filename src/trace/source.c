@@ -1,8 +1,8 @@
 // source.c - the bytes of a trace, whatever they are packed in.
 //
-// In:  a file descriptor or memory. Out: UTF-8 text. Three layers, each a function that fills a buffer:
-// stored bytes
-//      (stored_read), unpacked bytes (unpack, one row per packing), text (fp_source_read).
+// In:  a file descriptor or memory.
+// Out: UTF-8 text. Three layers, each a function that fills a buffer: stored bytes (stored_read),
+//      unpacked bytes (unpack, one row per packing), text (fp_source_read).
 
 #include "trace/source.h"
 

@@ -1,9 +1,9 @@
 // source.h - the bytes of a trace, whatever they are packed in.
 //
-// In:  a path, or "-" for standard input: plain, gzip (one member or many), zstd (one frame or many), told
-// apart by
-//      their first bytes and never by the name. Out: UTF-8 text in pieces; a byte-order mark is dropped,
-//      UTF-16 is converted. What was odd about the packing is kept as flags for the reader to say.
+// In:  a path, or "-" for standard input: plain, gzip (one member or many), zstd (one frame or many),
+//      told apart by their first bytes and never by the name.
+// Out: UTF-8 text in pieces; a byte-order mark is dropped, UTF-16 is converted. What was odd about the
+//      packing is kept as flags for the reader to say.
 //
 // Not here: JSON.
 #ifndef FLAGPROF_TRACE_SOURCE_H

@@ -1,6 +1,7 @@
 // text.c - escapes, UTF-8 and hashing of the reader's spans.
 //
-// In:  spans as the file has them. Out: decoded bytes, text that is safe to print, 64-bit hashes.
+// In:  spans as the file has them.
+// Out: decoded bytes, text that is safe to print, 64-bit hashes.
 
 #include "trace/text.h"
 

@@ -1,8 +1,7 @@
 // text.h - pieces of a trace's text, and what JSON does to them.
 //
-// In:  spans of the reader's buffer, still escaped as the file has them. Out: the bytes they stand for, or
-// the
-//      same text made safe for a terminal.
+// In:  spans of the reader's buffer, still escaped as the file has them.
+// Out: the bytes they stand for, or the same text made safe for a terminal.
 //
 // A span owns nothing: it lives as long as the buffer it points into (the reader says how long that is).
 #ifndef FLAGPROF_TRACE_TEXT_H

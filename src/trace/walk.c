@@ -1,9 +1,9 @@
 // walk.c - from the positions that the scan found to validated values and an event's fields.
 //
-// In:  the index of a block. Out: the entry behind a value, or a fault with its position; for an event also
-// its keys and
-//      values as spans. Nothing is copied. Behind the last entry stand sentinels at the block's end, where
-//      the text is zero: a walk that meets one asks for more text instead of crying fault.
+// In:  the index of a block.
+// Out: the entry behind a value, or a fault with its position; for an event also its keys and values as
+//      spans. Nothing is copied. Behind the last entry stand sentinels at the block's end, where the text
+//      is zero: a walk that meets one asks for more text instead of crying fault.
 
 #include <stdlib.h>
 

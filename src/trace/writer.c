@@ -1,7 +1,7 @@
 // writer.c - where results go: a whole file or none, standard output, packed or not.
 //
-// In:  bytes. Out: for a path, a temporary file beside it that is renamed over it at commit; for "-" and for
-// what is
+// In:  bytes.
+// Out: for a path, a temporary file beside it that is renamed over it at commit; for "-" and for what is
 //      no regular file (/dev/null, a FIFO), the thing itself. Three layers: text gathers in a buffer, the
 //      packer empties the buffer, `push` hands bytes to the kernel.
 //

@@ -1,10 +1,10 @@
 // writer.h - where results go: a file that is whole or absent, standard output, packed or not; and JSON's
 // text.
 //
-// In:  bytes. Out: for a path, a temporary file beside it, renamed over it by fp_output_commit only when
-// every byte was
-//      written; for "-", standard output. A full disk or a closed pipe is an error with a sentence, and the
-//      old file stays as it was.
+// In:  bytes.
+// Out: for a path, a temporary file beside it, renamed over it by fp_output_commit only when every byte
+//      was written; for "-", standard output. A full disk or a closed pipe is an error with a sentence,
+//      and the old file stays as it was.
 //
 // Errors stick: after the first failure every further call is a no-op that returns the same errno, so callers
 // may write on and ask once, at commit.

@@ -1,8 +1,8 @@
 // accelerator.c - which accelerator of those in the table is used (flagprof.h tells the order).
 //
-// In:  the table, FLAGOS_ACCELERATOR, FLAGOS_TRACER_LIBRARY, what each tracer's open says. Out: one opened
-// accelerator, kept to the end of the process, and for each row why it was refused. A refused row is tried
-// again at the next call: the library or the driver may have been loaded since.
+// In:  the table, FLAGOS_ACCELERATOR, FLAGOS_TRACER_LIBRARY, what each tracer's open says.
+// Out: one opened accelerator, kept to the end of the process, and for each row why it was refused. A
+//      refused row is tried again at the next call: the library or the driver may have been loaded since.
 
 #include "tracers/accelerator.h"
 

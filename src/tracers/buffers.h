@@ -1,7 +1,7 @@
 // buffers.h - memory for vendors whose library asks for buffers and gives them back filled.
 //
-// In:  requests and completions, from any thread, also from inside a vendor's callback. Out: the completed
-// buffers in the order of their completion, to the one thread that drains.
+// In:  requests and completions, from any thread, also from inside a vendor's callback.
+// Out: the completed buffers in the order of their completion, to the one thread that drains.
 //
 // One mapping of address space holds all buffers: a page costs memory only once the vendor has written to it,
 // so the bound is paid by those who reach it. Asking and completing take no lock and allocate nothing. When

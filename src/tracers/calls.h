@@ -1,8 +1,8 @@
 // calls.h - what sort of call an API function is: does it start device work, is it shown, does it capture.
 //
-// In:  a function's name, without what the vendor begins its names with. Out: its sorts, told from the name,
-// so that one table serves every release and every variant (_ptsz, Ex, v2) of a call, and every vendor whose
-// API is CUDA's under another prefix.
+// In:  a function's name, without what the vendor begins its names with.
+// Out: its sorts, told from the name, so that one table serves every release and every variant (_ptsz,
+//      Ex, v2) of a call, and every vendor whose API is CUDA's under another prefix.
 #ifndef FP_TRACERS_CALLS_H
 #define FP_TRACERS_CALLS_H
 

@@ -1,8 +1,8 @@
 // clock.h - from a vendor's clock to the Unix epoch, for vendors whose clock is their own.
 //
 // In:  two samples, at a session's start and end, each of both clocks read as closely together as can be.
-// Out: vendor times as nanoseconds since the epoch, by the straight line through the two samples: the clocks
-// may differ in origin and in rate.
+// Out: vendor times as nanoseconds since the epoch, by the straight line through the two samples: the
+//      clocks may differ in origin and in rate.
 //
 // A clock that is the epoch's already is left exactly as it is: a line through two noisy samples would only
 // blur it.

@@ -1,9 +1,10 @@
 // cuda_driver.h - NVIDIA's driver library, as little of it as a recording needs: is there a device, and what
 // is it like.
 //
-// In:  libcuda.so.1, or the library that simulates it. Out: versions, device properties, waiting for the
-// devices. Why it comes first: without a driver CUPTI 13.2 dies of any call and later ones answer 999
-// [MEASURED], so CUPTI is called only after this here found a device.
+// In:  libcuda.so.1, or the library that simulates it.
+// Out: versions, device properties, waiting for the devices. Why it comes first: without a driver CUPTI
+//      13.2 dies of any call and later ones answer 999 [MEASURED], so CUPTI is called only after this
+//      here found a device.
 #ifndef FP_TRACERS_CUDA_DRIVER_H
 #define FP_TRACERS_CUDA_DRIVER_H
 

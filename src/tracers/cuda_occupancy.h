@@ -1,9 +1,9 @@
 // cuda_occupancy.h - the estimated achieved occupancy of a kernel, as torch's profiler computes it on CUDA.
 //
-// In:  a launch's geometry and needs, and what the device has. Out: percent of the thread slots that the
-// launch can fill, from the kernel record alone. An estimate: no carve-out and no barrier is known, so the
-// whole shared memory counts as available.
-// Proved on 2,196 kernels that torch recorded on an H200 (tests/c/test_cuda_occupancy.c).
+// In:  a launch's geometry and needs, and what the device has.
+// Out: percent of the thread slots that the launch can fill, from the kernel record alone. An estimate:
+//      no carve-out and no barrier is known, so the whole shared memory counts as available. Proved on
+//      2,196 kernels that torch recorded on an H200 (tests/c/test_cuda_occupancy.c).
 #ifndef FP_TRACERS_CUDA_OCCUPANCY_H
 #define FP_TRACERS_CUDA_OCCUPANCY_H
 

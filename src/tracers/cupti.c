@@ -1,7 +1,8 @@
 // cupti.c - the tracer of NVIDIA GPUs, over CUPTI's activity interface of 11.8 to 13.5.
 //
-// In:  the contract's calls (device_tracer.h), CUPTI's buffer callbacks. Out: events in the sink, through
-// cupti_decode.c. Binding is cupti_open.c's business, memory that of buffers.c.
+// In:  the contract's calls (device_tracer.h), CUPTI's buffer callbacks.
+// Out: events in the sink, through cupti_decode.c. Binding is cupti_open.c's business, memory that of
+//      buffers.c.
 //
 // CUPTI's callbacks are global to the process and carry no pointer of ours, so what they need is static. They
 // take no lock, allocate nothing and call nothing of CUPTI's, which may deadlock from there.

@@ -1,10 +1,11 @@
 // cupti_abi.h - NVIDIA's CUPTI as bytes: numbers, record shapes, sizes by release, functions to bind. No SDK
 // is needed.
 //
-// In:  nothing; this is data. Out: what cupti.c needs to bind a libcupti of 11.8 to 13.5 and to read its
-// records. Only cupti.c includes it (and the tests that judge it: tests/layouts/nvidia.def compares every
-// line below with NVIDIA's own header of each release, so a mark [HEADER] here is re-proved by every run of
-// those tests).
+// In:  nothing; this is data.
+// Out: what cupti.c needs to bind a libcupti of 11.8 to 13.5 and to read its records. Only cupti.c
+//      includes it (and the tests that judge it: tests/layouts/nvidia.def compares every line below with
+//      NVIDIA's own header of each release, so a mark [HEADER] here is re-proved by every run of those
+//      tests).
 //
 // Records: later releases only append fields or name padding, so one struct, the newest, serves all: a field
 // may be read if and only if it ends within the record's stride. Write FP_CUPTI_HAS(record, field, stride)

@@ -1,7 +1,8 @@
 // cupti_arm.h - what CUPTI is told to record, and that it is told to stop. Private to the CUPTI tracer.
 //
-// In:  a bound library; whether every call is wanted. Out: armed kinds and calls, and after disarming none.
-// Nothing is remembered in CUPTI from one recording to the next, the thread id type included.
+// In:  a bound library; whether every call is wanted.
+// Out: armed kinds and calls, and after disarming none. Nothing is remembered in CUPTI from one recording
+//      to the next, the thread id type included.
 #ifndef FP_TRACERS_CUPTI_ARM_H
 #define FP_TRACERS_CUPTI_ARM_H
 

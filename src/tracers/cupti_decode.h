@@ -2,8 +2,9 @@
 // bytes.
 //
 // In:  completed buffers, the layout of the bound library, two functions that stand for the library (its
-// iterator, the reading of a name), so that recorded and invented bytes can be decoded without any. Out:
-// calls on a sink. Not here: binding, arming, threads, the join of ids with operators.
+//      iterator, the reading of a name), so that recorded and invented bytes can be decoded without any.
+// Out: calls on a sink.
+// Not here: binding, arming, threads, the join of ids with operators.
 #ifndef FP_TRACERS_CUPTI_DECODE_H
 #define FP_TRACERS_CUPTI_DECODE_H
 

@@ -1,7 +1,8 @@
 // cupti_names.c - the generated tables of CUDA API names, and the label for an id that none of them has.
 //
-// In: a callback domain and id. Out: a static name, or a label in the caller's bytes.
-// Ids that NVIDIA's headers call cudaNNN or reservedNNN are unknown here: such a word is no name of a call.
+// In:  a callback domain and id.
+// Out: a static name, or a label in the caller's bytes. Ids that NVIDIA's headers call cudaNNN or
+//      reservedNNN are unknown here: such a word is no name of a call.
 
 #include "tracers/cupti_names.h"
 #include <stdio.h>

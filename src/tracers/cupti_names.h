@@ -1,7 +1,8 @@
 // cupti_names.h - the name of a CUDA call by CUPTI's callback id, as torch-cuda shows it.
 //
-// In:  a callback domain and id out of an activity record. Out: a name; for an id of no known release a label
-// with the number. The tables are generated (codegen/gen_api_names.py) from NVIDIA's headers of 11.8 to 13.5.
+// In:  a callback domain and id out of an activity record.
+// Out: a name; for an id of no known release a label with the number. The tables are generated
+//      (codegen/gen_api_names.py) from NVIDIA's headers of 11.8 to 13.5.
 
 #ifndef FP_TRACERS_CUPTI_NAMES_H
 #define FP_TRACERS_CUPTI_NAMES_H

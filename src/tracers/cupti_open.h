@@ -1,7 +1,8 @@
 // cupti_open.h - which libcupti is used, and the proof that it can be. Private to the CUPTI tracer.
 //
-// In:  the person's choice, what the process has loaded, the disk. Out: bound functions, version, record
-// layout, or one sentence that says of each library why it was refused.
+// In:  the person's choice, what the process has loaded, the disk.
+// Out: bound functions, version, record layout, or one sentence that says of each library why it was
+//      refused.
 //
 // Order: FLAGOS_TRACER_LIBRARY, and then no other; the copies already in the process; torch's wheel, told
 // from where libcudart and libtorch lie; the folders of FLAGOS_LIBRARY_PATH; CUDA_HOME, CUDA_PATH,

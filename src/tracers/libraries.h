@@ -1,6 +1,7 @@
 // libraries.h - which shared objects this process has loaded, and where a vendor's library may lie on disk.
 //
-// In:  the link map, file names, folders. Out: paths. Nothing is opened here.
+// In:  the link map, file names, folders.
+// Out: paths. Nothing is opened here.
 #ifndef FP_TRACERS_LIBRARIES_H
 #define FP_TRACERS_LIBRARIES_H
 

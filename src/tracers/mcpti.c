@@ -1,7 +1,8 @@
 // mcpti.c - the tracer of MetaX GPUs, over MCPTI of MACA 3.x.
 //
-// In:  what MCPTI is (mcpti_abi.h). Out: a profile for the tracer that it shares with other copies of CUPTI
-// (twin_session.c), which does the work.
+// In:  what MCPTI is (mcpti_abi.h).
+// Out: a profile for the tracer that it shares with other copies of CUPTI (twin_session.c), which does
+//      the work.
 //
 // MetaX's own: callback ids are not NVIDIA's. The name resolver deadlocks inside a buffer callback (3.8.0),
 // so it is asked after flush and disable alone. The iterator returns a stale pointer after

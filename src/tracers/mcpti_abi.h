@@ -1,7 +1,8 @@
 // mcpti_abi.h - MetaX's MCPTI as bytes: numbers, record shapes, functions to bind. No SDK is needed.
 //
-// In:  nothing; this is data. Out: what mcpti.c needs to bind a libmcpti.so of MACA 3.x and to read its
-// records. Only mcpti.c includes it.
+// In:  nothing; this is data.
+// Out: what mcpti.c needs to bind a libmcpti.so of MACA 3.x and to read its records. Only mcpti.c
+//      includes it.
 //
 // MetaX publishes no header. Marks say where a fact comes from: [CODE] public source that calls the library,
 // [DERIVED] the record is a renamed CUPTI 11.8 record and the field was not seen by itself, [GUESS] by

@@ -1,7 +1,8 @@
 // mupti.c - the tracer of Moore Threads GPUs, over MUPTI of MUSA 4.3 to 5.2.
 //
-// In:  what MUPTI is (mupti_abi.h). Out: a profile for the tracer that it shares with other copies of CUPTI
-// (twin_session.c), which does the work.
+// In:  what MUPTI is (mupti_abi.h).
+// Out: a profile for the tracer that it shares with other copies of CUPTI (twin_session.c), which does
+//      the work.
 //
 // MUPTI's own: its numbers are guessed from CUPTI's, so the library itself must confirm them before anything
 // is armed, and is refused otherwise. It exports less than its headers declare, so each symbol is resolved

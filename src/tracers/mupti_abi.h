@@ -1,7 +1,8 @@
 // mupti_abi.h - Moore Threads' MUPTI as bytes: numbers and record shapes. No SDK is needed.
 //
-// In:  nothing; this is data. Out: what mupti.c needs to read the records of a libmupti.so of MUSA 4.3
-// to 5.2. Only mupti.c includes it.
+// In:  nothing; this is data.
+// Out: what mupti.c needs to read the records of a libmupti.so of MUSA 4.3 to 5.2. Only mupti.c includes
+//      it.
 //
 // No header of MUPTI is public. Which struct each kind has is [CODE]; the structs are CUPTI 11.2's under
 // other names, so all offsets are [DERIVED]. Names of numbers are [CODE], their values [GUESS], except where

@@ -1,9 +1,10 @@
 // nested_calls.h - is a driver call the launch itself, or was it made inside a runtime call?
 //
-// In:  runtime calls, launching driver calls and device work, in any order. Out: each driver call once, with
-// the answer. Nested: a runtime call has the same id; or a runtime call of the same thread encloses it and no
-// device work carries its id. (On CUPTI 11.8 to 13.5 with driver 580 nested calls are not delivered at all
-// [MEASURED]; other drivers deliver them, under either id.)
+// In:  runtime calls, launching driver calls and device work, in any order.
+// Out: each driver call once, with the answer. Nested: a runtime call has the same id; or a runtime call
+//      of the same thread encloses it and no device work carries its id. (On CUPTI 11.8 to 13.5 with
+//      driver 580 nested calls are not delivered at all [MEASURED]; other drivers deliver them, under
+//      either id.)
 #ifndef FP_TRACERS_NESTED_CALLS_H
 #define FP_TRACERS_NESTED_CALLS_H
 

@@ -1,7 +1,7 @@
 // records.h - rules and words that hold for the activity records of every vendor.
 //
-// In:  numbers out of a record. Out: may its times be believed; the names of copies and sets as torch on CUDA
-// writes them.
+// In:  numbers out of a record.
+// Out: may its times be believed; the names of copies and sets as torch on CUDA writes them.
 #ifndef FP_TRACERS_RECORDS_H
 #define FP_TRACERS_RECORDS_H
 

@@ -1,7 +1,8 @@
 // roctracer.c - the tracer of AMD GPUs and Hygon DCUs, over ROCtracer.
 //
 // In:  the contract's calls (device_tracer.h); ROCtracer's two callbacks, one for each HIP call on the
-// calling thread, one for device records on the pool's own thread. Out: events in the sink.
+//      calling thread, one for device records on the pool's own thread.
+// Out: events in the sink.
 //
 // ROCtracer tells host calls and device work in different ways. A call comes as enter and exit with its
 // arguments and no times, so we read ROCtracer's clock ourselves; a device record comes with times and

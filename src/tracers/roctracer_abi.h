@@ -1,8 +1,8 @@
 // roctracer_abi.h - AMD's ROCtracer and what of HIP is asked, as bytes: numbers, records, argument places,
 // functions to bind.
 //
-// In:  nothing; this is data. Only roctracer*.c include it. No SDK is needed; tests/layouts/amd.def holds it
-// against AMD's own headers (roctracer.h, hip_prof_str.h), which PyPI's triton wheel carries.
+// In:  nothing; this is data. Only roctracer*.c include it. No SDK is needed; tests/layouts/amd.def holds
+//      it against AMD's own headers (roctracer.h, hip_prof_str.h), which PyPI's triton wheel carries.
 #ifndef FP_TRACERS_ROCTRACER_ABI_H
 #define FP_TRACERS_ROCTRACER_ABI_H
 

@@ -1,8 +1,8 @@
 // roctracer_decode.h - ROCtracer's calls and device records to events.
 //
-// In:  entries in the order in which they came, calls and device records apart (roctracer_entries.h). Out:
-// events, correlations and losses in the sink. A device record is held until its call has told what the
-// record lacks: geometry, often bytes. For one thread.
+// In:  entries in the order in which they came, calls and device records apart (roctracer_entries.h).
+// Out: events, correlations and losses in the sink. A device record is held until its call has told what
+//      the record lacks: geometry, often bytes. For one thread.
 #ifndef FP_TRACERS_ROCTRACER_DECODE_H
 #define FP_TRACERS_ROCTRACER_DECODE_H
 

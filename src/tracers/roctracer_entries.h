@@ -1,7 +1,8 @@
 // roctracer_entries.h - what ROCtracer's two callbacks hand over, as entries of fixed size.
 //
-// In:  hip_api_data_t of a call, a buffer of device records. Out: one entry each, which owns all that it
-// says: arguments are read and kernel names kept inside the callback, where alone they are valid.
+// In:  hip_api_data_t of a call, a buffer of device records.
+// Out: one entry each, which owns all that it says: arguments are read and kernel names kept inside the
+//      callback, where alone they are valid.
 #ifndef FP_TRACERS_ROCTRACER_ENTRIES_H
 #define FP_TRACERS_ROCTRACER_ENTRIES_H
 

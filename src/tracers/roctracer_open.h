@@ -1,8 +1,9 @@
 // roctracer_open.h - finds and binds ROCtracer and the HIP that it observes.
 //
-// In:  a path, or the documented search. Out: the functions of both, what they are, and how this release
-// numbers HIP's functions; or the reason why there is none. Nothing is armed, and ROCtracer is not asked
-// anything before HIP is there: it would look for HIP once, in vain, and keep that answer [CODE].
+// In:  a path, or the documented search.
+// Out: the functions of both, what they are, and how this release numbers HIP's functions; or the reason
+//      why there is none. Nothing is armed, and ROCtracer is not asked anything before HIP is there: it
+//      would look for HIP once, in vain, and keep that answer [CODE].
 #ifndef FP_TRACERS_ROCTRACER_OPEN_H
 #define FP_TRACERS_ROCTRACER_OPEN_H
 

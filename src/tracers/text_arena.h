@@ -1,7 +1,8 @@
 // text_arena.h - texts that a vendor promises only inside its callback, kept to the end of the process.
 //
 // In:  a text, in a callback: no lock is taken and nothing is allocated, the address space was reserved
-// before. Out: a pointer to the one copy of it. Callbacks of several threads may keep texts at once.
+//      before.
+// Out: a pointer to the one copy of it. Callbacks of several threads may keep texts at once.
 #ifndef FP_TRACERS_TEXT_ARENA_H
 #define FP_TRACERS_TEXT_ARENA_H
 

@@ -1,8 +1,8 @@
 // twin.h - activity records that are copies of CUPTI's under another vendor's name: what such a record is
 // made of.
 //
-// In:  a vendor's table of its own record sizes and field places, made in its private ABI header. Out: one
-// reader for all of them. A vendor's number, type or function never passes this line.
+// In:  a vendor's table of its own record sizes and field places, made in its private ABI header.
+// Out: one reader for all of them. A vendor's number, type or function never passes this line.
 //
 // A field is at an offset or the vendor has none: nothing is assumed to lie where CUPTI has it.
 #ifndef FP_TRACERS_TWIN_H

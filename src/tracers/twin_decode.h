@@ -1,8 +1,9 @@
 // twin_decode.h - records that are copies of CUPTI's become events, by a vendor's layout (twin.h).
 //
-// In:  completed buffers, the layout, functions that stand for the library (its iterator, its names), so that
-// recorded and invented bytes can be decoded without any. Out: calls on a sink, with times of the vendor's
-// own clock. Not here: whether the layout is true (twin_layout.h), binding, arming, the clock.
+// In:  completed buffers, the layout, functions that stand for the library (its iterator, its names), so
+//      that recorded and invented bytes can be decoded without any.
+// Out: calls on a sink, with times of the vendor's own clock.
+// Not here: whether the layout is true (twin_layout.h), binding, arming, the clock.
 #ifndef FP_TRACERS_TWIN_DECODE_H
 #define FP_TRACERS_TWIN_DECODE_H
 

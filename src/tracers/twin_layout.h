@@ -1,8 +1,9 @@
 // twin_layout.h - does a library really write the records that its layout tells? Judged from the records
 // themselves.
 //
-// In:  a layout that nobody's header has confirmed; the first buffers of a session. Out: a verdict. Until it
-// is there nothing may be decoded: a field that lies elsewhere gives believable, wrong events.
+// In:  a layout that nobody's header has confirmed; the first buffers of a session.
+// Out: a verdict. Until it is there nothing may be decoded: a field that lies elsewhere gives believable,
+//      wrong events.
 //
 // What is judged: numbers that must be small are small, times lie in the session, devices exist, names can be
 // read, the process is this one, and device work carries the id of a call.

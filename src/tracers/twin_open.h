@@ -1,8 +1,8 @@
 // twin_open.h - finds, binds and proves a vendor's library whose interface is a copy of CUPTI's.
 //
 // In:  the vendor's profile (twin_session.h), the person's choice, what the process has loaded, the disk.
-// Out: bound functions and the layout of this library's records, or one sentence that says of each library
-// why it was refused.
+// Out: bound functions and the layout of this library's records, or one sentence that says of each
+//      library why it was refused.
 //
 // Order: FLAGOS_TRACER_LIBRARY, and then no other; the copies already in the process; the folders of
 // FLAGOS_LIBRARY_PATH; those that the vendor's environment variables name; its usual places; the loader's own

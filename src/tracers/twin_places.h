@@ -1,8 +1,9 @@
 // twin_places.h - the table of places (twin.h) out of a vendor's own mirror structs.
 //
 // In:  five struct types of the vendor whose members carry the names of CUPTI's; where each lies is the
-// vendor's own business. Out: the initialisers of a layout's sizes and places. What is surely there in a
-// record of another size ends before the first member that only some releases have.
+//      vendor's own business.
+// Out: the initialisers of a layout's sizes and places. What is surely there in a record of another size
+//      ends before the first member that only some releases have.
 #ifndef FP_TRACERS_TWIN_PLACES_H
 #define FP_TRACERS_TWIN_PLACES_H
 

@@ -2,8 +2,8 @@
 // it a profile and eight lines of ops.
 //
 // In:  a profile (names, numbers, layout, what this library bears and what not), the contract's calls
-// (device_tracer.h), the vendor's buffer callbacks. Out: events in the sink, in the vendor's clock, which
-// to_epoch maps once the session has ended.
+//      (device_tracer.h), the vendor's buffer callbacks.
+// Out: events in the sink, in the vendor's clock, which to_epoch maps once the session has ended.
 //
 // Until the first buffers have shown that the library writes the records that the layout tells, nothing is
 // handed on; if they show another, nothing ever is, and that is said aloud (twin_layout.h).

@@ -1,8 +1,8 @@
 // twin_window.h - which operator a call was of, for a library that takes external ids and gives none back.
 //
-// In:  each push and pop with its thread and the vendor's time; later, the calls with theirs. Out: the ids
-// that were on top when a call began. A call and the push before it are of one thread and one clock, so the
-// answer is as sure as the library's own would be, as long as the log had room.
+// In:  each push and pop with its thread and the vendor's time; later, the calls with theirs.
+// Out: the ids that were on top when a call began. A call and the push before it are of one thread and
+//      one clock, so the answer is as sure as the library's own would be, as long as the log had room.
 //
 // The log is kept only until the library has once shown that it writes the records itself.
 #ifndef FP_TRACERS_TWIN_WINDOW_H

@@ -1,7 +1,7 @@
 // collect_sink.h - a sink that keeps all that a tracer hands over, so that a test can look at it.
 //
-// In:  a tracer's or a decoder's calls. Out: plain arrays. Names are copied; a name's number is its place
-// + 1.
+// In:  a tracer's or a decoder's calls.
+// Out: plain arrays. Names are copied; a name's number is its place + 1.
 #ifndef COLLECT_SINK_H
 #define COLLECT_SINK_H
 

@@ -1,7 +1,8 @@
 // fake_cupti.c - a library with CUPTI's symbols and one thing wrong with it, chosen when it is compiled.
 //
-// In:  FAKE_* definitions (tests/c/CMakeLists.txt). Out: a shared object that says it is simulated, so that
-// no driver is asked for. It records nothing and aborts where a tracer calls what it must not call yet.
+// In:  FAKE_* definitions (tests/c/CMakeLists.txt).
+// Out: a shared object that says it is simulated, so that no driver is asked for. It records nothing and
+//      aborts where a tracer calls what it must not call yet.
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

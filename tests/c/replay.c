@@ -1,8 +1,9 @@
 // replay.c - loads recorded activity buffers, makes their dead name pointers live again, and walks them by
 // stride.
 //
-// In: NAME.bin (u64 size, then that many bytes, for each buffer) and NAME.strings (buffer, offset of the
-// pointer, text). Out: struct replay. See replay.h.
+// In:  NAME.bin (u64 size, then that many bytes, for each buffer) and NAME.strings (buffer, offset of the
+//      pointer, text).
+// Out: struct replay. See replay.h.
 
 #include "replay.h"
 

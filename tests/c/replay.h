@@ -1,9 +1,9 @@
 // replay.h - real activity buffers of an NVIDIA GPU, as if CUPTI had just completed them.
 //
 // In:  tests/fixtures/buffers/cupti-h200 (its README says what made them and what they must decode to).
-// Out: buffers whose name pointers lead to loaded strings, and an iterator with cuptiActivityGetNextRecord's
-// signature. Each buffer is an allocation of exactly its valid size, so that a sanitizer sees one byte read
-// beyond.
+// Out: buffers whose name pointers lead to loaded strings, and an iterator with
+//      cuptiActivityGetNextRecord's signature. Each buffer is an allocation of exactly its valid size, so
+//      that a sanitizer sees one byte read beyond.
 
 #ifndef TESTS_REPLAY_H
 #define TESTS_REPLAY_H

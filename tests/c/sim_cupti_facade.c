@@ -1,10 +1,11 @@
 // sim_cupti_facade.c - the CUPTI facade behaves as NVIDIA's library does, and its faults do what their names
 // say.
 //
-// In:  one facade library (FACADE), opened as a tool would open it, and the header of its release to read its
-// bytes by. Out: a pass or a failure per behaviour. Each behaviour runs in a child process of its own, since
-// a profiling library keeps state for the life of a process. What the facade says it did (flagsim_truth) is
-// compared with what arrived.
+// In:  one facade library (FACADE), opened as a tool would open it, and the header of its release to read
+//      its bytes by.
+// Out: a pass or a failure per behaviour. Each behaviour runs in a child process of its own, since a
+//      profiling library keeps state for the life of a process. What the facade says it did
+//      (flagsim_truth) is compared with what arrived.
 #include "flagsim.h"
 #include "function.h"
 

@@ -1,7 +1,8 @@
 // test_cupti_replay.c - the CUPTI tracer's decoder on NVIDIA's own bytes: what an H200 did under sixteen
 // CUPTI releases comes out, to the value. tests/fixtures/buffers/README.md says what that is.
 //
-// In: every recorded set. Out: a sink that keeps what it is given, asked by one test per property.
+// In:  every recorded set.
+// Out: a sink that keeps what it is given, asked by one test per property.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
 // can have.
 //
 // In:  the facades (sim/cupti), compiled against NVIDIA's own headers. What FlagProf says it recorded and
-// lost is compared with what the simulator knows that it did. Each case runs in a process of its own, since
-// faults, libraries and registrations are a process's.
+//      lost is compared with what the simulator knows that it did. Each case runs in a process of its
+//      own, since faults, libraries and registrations are a process's.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -46,7 +46,6 @@ static struct fp_ledger ledger_of(const struct fp_recording *recording) {
 }
 
 // ---- The two ids
-// -----------------------------------------------------------------------------------------------------------
 
 static void late_correlation_record_still_finds_its_kernel(void **state) {
     (void)state;
@@ -103,7 +102,6 @@ static void one_operator_owns_many_launches_and_ids_come_in_any_order(void **sta
 }
 
 // ---- Arrows
-// ----------------------------------------------------------------------------------------------------------------
 
 static void graph_launch_has_one_start_and_many_finishes(void **state) {
     (void)state;
@@ -160,7 +158,6 @@ static void captured_and_failed_launches_are_not_missing_anything(void **state) 
 }
 
 // ---- The window
-// --------------------------------------------------------------------------------------------------------------
 
 static void window_keeps_what_touches_it_at_its_true_length(void **state) {
     (void)state;
@@ -227,7 +224,6 @@ static void a_vendors_own_clock_is_mapped_before_the_window_is_held_against_it(v
 }
 
 // ---- Side table, names, ranges
-// -----------------------------------------------------------------------------------------------
 
 static void side_table_follows_its_record_through_the_window(void **state) {
     (void)state;
@@ -330,7 +326,6 @@ static void range_spans_the_first_to_the_last_work_of_a_stream(void **state) {
 }
 
 // ---- Push, pop, sessions
-// -------------------------------------------------------------------------------------------------------
 
 static void push_and_pop_reach_the_vendor_only_while_recording_and_in_balance(void **state) {
     (void)state;
@@ -474,7 +469,6 @@ static void a_forked_child_neither_hangs_nor_touches_the_vendor(void **state) {
 }
 
 // ---- Ledger, sizes
-// ---------------------------------------------------------------------------------------------------------
 
 static void ledger_says_what_is_missing_in_words_and_in_json(void **state) {
     (void)state;

@@ -1,8 +1,9 @@
 // test_sim_core.c - the simulated accelerator does what an accelerator does, and tells observers the truth
 // about it.
 //
-// In:  flagsim.h alone. Out: order in a stream, events across streams, right bytes, graphs, faults, fork; and
-// the observer's view: one id per call, on the work it started, never a number that a framework would use.
+// In:  flagsim.h alone.
+// Out: order in a stream, events across streams, right bytes, graphs, faults, fork; and the observer's
+//      view: one id per call, on the work it started, never a number that a framework would use.
 #include "flagsim.h"
 
 #include <errno.h>

@@ -1,7 +1,8 @@
 // twin_ablation.c - each countermeasure against what fails silently, switched off: the scenario that passes
 // with it must fail without it.
 //
-// In:  the tracers built with FP_ABLATION, the facades. Out: a table's rows, each run twice.
+// In:  the tracers built with FP_ABLATION, the facades.
+// Out: a table's rows, each run twice.
 #include "twin_sessions.h"
 
 #include "tracers/mcpti.h"

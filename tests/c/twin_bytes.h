@@ -1,7 +1,8 @@
 // twin_bytes.h - activity records of CUPTI's copies, written byte by byte at the offsets of the fact sheet,
 // not through the mirrors that are tested with them.
 //
-// In:  values. Out: a growing buffer of records. A record's size is the caller's: 200 or 168 bytes of kernel.
+// In:  values.
+// Out: a growing buffer of records. A record's size is the caller's: 200 or 168 bytes of kernel.
 #ifndef TWIN_BYTES_H
 #define TWIN_BYTES_H
 

@@ -1,8 +1,9 @@
 // twin_sessions.h - whole sessions on a simulated copy of CUPTI, for the tests of each vendor that has one.
 //
-// In:  the vendor under test (twin_vendor). Out: a program that is recorded, and what FlagProf says it
-// recorded and lost, to be compared with what the simulator knows that it did. Each case runs in a process of
-// its own, since faults, libraries and registrations are a process's.
+// In:  the vendor under test (twin_vendor).
+// Out: a program that is recorded, and what FlagProf says it recorded and lost, to be compared with what
+//      the simulator knows that it did. Each case runs in a process of its own, since faults, libraries
+//      and registrations are a process's.
 #ifndef TWIN_SESSIONS_H
 #define TWIN_SESSIONS_H
 

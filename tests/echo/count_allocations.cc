@@ -1,10 +1,9 @@
 // count_allocations.cc - counts the memory that chosen libraries of a process hold: preload it (LD_PRELOAD).
 //
-// In:  count_library(start, end) for each mapped range of code whose allocations are meant. Out:
-// counted_blocks() and
-//      counted_bytes(), what was allocated by a call from there and not freed since, by whomever. malloc and
-//      operator new are looked at where they are called, so that a caller's own code decides, not the C++
-//      library between.
+// In:  count_library(start, end) for each mapped range of code whose allocations are meant.
+// Out: counted_blocks() and counted_bytes(), what was allocated by a call from there and not freed since,
+//      by whomever. malloc and operator new are looked at where they are called, so that a caller's own
+//      code decides, not the C++ library between.
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>

@@ -1,12 +1,11 @@
 // echo_accelerator.c - an accelerator that answers each of torch's operators with one host call and one
 // kernel.
 //
-// In:  FLAGPROF_ECHO_NAMES, a file with one kernel name a line, in hexadecimal; FLAGPROF_ECHO_EXTRAS, a file
-// with
-//      lines of key, type (i, r, t, j) and value, key and value in hexadecimal; FLAGPROF_ECHO_BULK, a number
-//      of pairs of call and kernel to deliver at the end beside those. Out: what the simulator never would:
-//      any bytes as names, any extra, any number of records, on a device of stated size and without a
-//      backend.
+// In:  FLAGPROF_ECHO_NAMES, a file with one kernel name a line, in hexadecimal; FLAGPROF_ECHO_EXTRAS, a
+//      file with lines of key, type (i, r, t, j) and value, key and value in hexadecimal;
+//      FLAGPROF_ECHO_BULK, a number of pairs of call and kernel to deliver at the end beside those.
+// Out: what the simulator never would: any bytes as names, any extra, any number of records, on a device
+//      of stated size and without a backend.
 //
 // Vendor ids count down from the top so that none is ever a torch id.
 

@@ -1,10 +1,10 @@
 // fuzz_cupti_decode.c - any bytes as CUPTI activity buffers: the decoder never reads outside them, always
 // ends, and never emits an event with impossible times.
 //
-// In:  byte 0: how the iterator behaves (enum below) and whether every call is shown; byte 1: which release's
-// layout;
-//      then buffers, each a u16 length and that many bytes (cut where the input ends).
-// Out: nothing, or abort. Seeds: real records of an H200 (corpus/fuzz_cupti_decode, made by seeds_cupti.py).
+// In:  byte 0: how the iterator behaves (enum below) and whether every call is shown; byte 1: which
+//      release's layout; then buffers, each a u16 length and that many bytes (cut where the input ends).
+// Out: nothing, or abort. Seeds: real records of an H200 (corpus/fuzz_cupti_decode, made by
+//      seeds_cupti.py).
 
 #include "fuzz_sink.h"
 #include "tracers/cupti_abi.h"

@@ -1,8 +1,8 @@
 // fuzz_file.h - bytes as files, for code that opens paths; and the judge of what was written.
 //
-// In:  bytes. Out: a path that can be opened any number of times; a strict reading of a result, which aborts
-// where the
-//      result is no valid trace.
+// In:  bytes.
+// Out: a path that can be opened any number of times; a strict reading of a result, which aborts where
+//      the result is no valid trace.
 #ifndef FUZZ_FILE_H
 #define FUZZ_FILE_H
 

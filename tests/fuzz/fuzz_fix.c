@@ -1,7 +1,8 @@
 // fuzz_fix.c - any bytes as a trace to be fixed: what comes out is a valid trace, and fixing it again moves
 // nothing.
 //
-// In:  byte 0: bit 0 keeps every other slice only; then the file. Out: nothing, or abort.
+// In:  byte 0: bit 0 keeps every other slice only; then the file.
+// Out: nothing, or abort.
 
 #include "analysis/fix.h"
 #include "fuzz_file.h"

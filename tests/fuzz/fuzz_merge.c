@@ -1,8 +1,7 @@
 // fuzz_merge.c - any bytes as the traces of two ranks: what is merged is a valid trace, aligned or not.
 //
-// In:  byte 0: bit 0 asks for alignment; bytes 1 and 2: the size of the first file; then both files. Out:
-// nothing, or
-//      abort.
+// In:  byte 0: bit 0 asks for alignment; bytes 1 and 2: the size of the first file; then both files.
+// Out: nothing, or abort.
 
 #include "analysis/merge.h"
 #include "fuzz_file.h"

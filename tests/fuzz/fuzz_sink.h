@@ -1,6 +1,7 @@
 // fuzz_sink.h - the judge of what a decoder makes of any bytes: nothing impossible may come out of it.
 //
-// In:  a decoder's calls on the sink, its reading of names. Out: nothing, or abort.
+// In:  a decoder's calls on the sink, its reading of names.
+// Out: nothing, or abort.
 #ifndef FUZZ_SINK_H
 #define FUZZ_SINK_H
 

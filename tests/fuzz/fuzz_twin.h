@@ -1,11 +1,10 @@
 // fuzz_twin.h - any bytes as activity buffers of a library that copied CUPTI: the decoder and the judge of
 // layouts never read outside them, always end, and never let an event with impossible times through.
 //
-// In:  byte 0: bit 7: every call is shown; bit 6: names come at the end alone; bit 5: there is a session with
-// its
-//      times, its process and its devices around the records; bits 0, 1: the iterator (none; by sizes;
-//      wherever the input says). Then buffers, each a u16 length and that many bytes. Out: nothing, or abort.
-// A vendor's target includes this and names its layout. Seeds: seeds_twin.py.
+// In:  byte 0: bit 7: every call is shown; bit 6: names come at the end alone; bit 5: there is a session
+//      with its times, its process and its devices around the records; bits 0, 1: the iterator (none; by
+//      sizes; wherever the input says). Then buffers, each a u16 length and that many bytes.
+// Out: nothing, or abort. A vendor's target includes this and names its layout. Seeds: seeds_twin.py.
 #ifndef FUZZ_TWIN_H
 #define FUZZ_TWIN_H
 

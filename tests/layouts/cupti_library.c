@@ -1,10 +1,10 @@
 // cupti_library.c - opens one real libcupti and says which of the functions that the CUPTI tracer binds it
 // lacks.
 //
-// In:  the library's path. Out: a line "required NAME" or "optional NAME" for each absent symbol; status 0 if
-// the
-//      library opened. Without an argument: the mirror's table of releases, a line each, for the layout test.
-// No CUPTI function is called: 13.2's dies on any call where there is no driver.
+// In:  the library's path.
+// Out: a line "required NAME" or "optional NAME" for each absent symbol; status 0 if the library opened.
+//      Without an argument: the mirror's table of releases, a line each, for the layout test. No CUPTI
+//      function is called: 13.2's dies on any call where there is no driver.
 
 #include "tracers/cupti_abi.h"
 #include <dlfcn.h>

@@ -1,7 +1,8 @@
 // failing.c - preloaded: the n-th allocation, or the n-th write, fails.
 //
-// In:  FAIL_ALLOCATION=n or FAIL_WRITE=n in the environment. Out: NULL, or ENOSPC, once; when the process ends without the
-//      failure having happened, the file named by FAIL_REPORT is created, so that the test knows where to stop.
+// In:  FAIL_ALLOCATION=n or FAIL_WRITE=n in the environment.
+// Out: NULL, or ENOSPC, once; when the process ends without the failure having happened, the file named
+//      by FAIL_REPORT is created, so that the test knows where to stop.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
