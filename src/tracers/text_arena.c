@@ -43,6 +43,14 @@ struct fp_text_arena *fp_text_arena_new(size_t bytes, size_t texts) {
     return arena;
 }
 
+void fp_text_arena_free(struct fp_text_arena *arena) {
+    if (!arena)
+        return;
+    munmap(arena->bytes, arena->capacity);
+    free((void *)arena->slots);
+    free(arena);
+}
+
 static const char *copy(struct fp_text_arena *arena, const char *text, size_t length) {
     size_t at = atomic_fetch_add_explicit(&arena->used, length + 1, memory_order_relaxed);
     if (at > arena->capacity || arena->capacity - at < length + 1) {

@@ -11,6 +11,7 @@
 struct fp_text_arena;
 
 struct fp_text_arena *fp_text_arena_new(size_t bytes, size_t texts); // NULL: no address space
+void fp_text_arena_free(struct fp_text_arena *arena); // nobody may hold a text of it. NULL is fine
 // NULL for NULL and when the arena is full.
 const char *fp_text_arena_keep(struct fp_text_arena *arena, const char *text);
 

@@ -712,7 +712,7 @@ static void being_replaced_during_a_session_is_noticed_and_said(void **state) {
 // The simulator forgets in a forked child what its threads held there; the leak sanitizer asks before it
 // looks.
 static bool is_forked_child;
-int __lsan_is_turned_off(void);  // NOLINT
+__attribute__((visibility("default"))) int __lsan_is_turned_off(void); // NOLINT
 int __lsan_is_turned_off(void) { // NOLINT
     return is_forked_child;
 }

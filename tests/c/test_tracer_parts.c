@@ -145,6 +145,7 @@ static void a_text_is_kept_once_and_outlives_the_one_it_was_copied_from(void **s
     assert_string_equal(fp_text_arena_keep(arena, text), "!!!!!!!!");
     assert_string_equal(fp_text_arena_keep(arena, ""), "");
     assert_null(fp_text_arena_keep(arena, NULL));
+    fp_text_arena_free(arena);
 }
 
 static void a_full_text_arena_keeps_what_it_has_and_still_takes_what_fits(void **state) {
@@ -156,6 +157,7 @@ static void a_full_text_arena_keeps_what_it_has_and_still_takes_what_fits(void *
     assert_null(fp_text_arena_keep(arena, large));
     assert_string_equal(small, "small");
     assert_string_equal(fp_text_arena_keep(arena, "another"), "another");
+    fp_text_arena_free(arena);
 }
 
 int main(void) {
