@@ -21,6 +21,7 @@ enum { RUNTIME_IDS = 1024, DRIVER_IDS = 1024 };
 static struct {
     atomic_bool runtime[RUNTIME_IDS], driver[DRIVER_IDS];
     atomic_bool runtime_kind, driver_kind;
+    size_t runtime_on, driver_on; // how many of the switches are on; under the lock
     atomic_int thread_id_type;
     pthread_mutex_t lock;
 } state = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -74,7 +75,8 @@ static const uint16_t record_bytes[64] = {
 #define HAS_SINGLE_CALLS 0
 #endif
 
-static void set_calls(atomic_bool *calls, size_t count, unsigned slot, bool on) {
+static void set_calls(atomic_bool *calls, size_t count, size_t *on_count, unsigned slot, bool on) {
+    *on_count = on ? count : 0;
     for (size_t i = 0; i < count; i++)
         atomic_store_explicit(&calls[i], on, memory_order_relaxed);
     fc_arm(slot, on);
@@ -84,10 +86,10 @@ static void set_kind(CUpti_ActivityKind kind, bool on) {
     pthread_mutex_lock(&state.lock);
     if (kind == CUPTI_ACTIVITY_KIND_RUNTIME) {
         atomic_store(&state.runtime_kind, on);
-        set_calls(state.runtime, RUNTIME_IDS, kind, on);
+        set_calls(state.runtime, RUNTIME_IDS, &state.runtime_on, kind, on);
     } else if (kind == CUPTI_ACTIVITY_KIND_DRIVER) {
         atomic_store(&state.driver_kind, on);
-        set_calls(state.driver, DRIVER_IDS, kind, on);
+        set_calls(state.driver, DRIVER_IDS, &state.driver_on, kind, on);
     } else {
         fc_arm(kind, on);
     }
@@ -116,18 +118,16 @@ CUptiResult CUPTIAPI cuptiActivityDisable(CUpti_ActivityKind kind) {
 #if HAS_SINGLE_CALLS
 // A switch counts only while its kind is enabled, and enabling the kind sets all switches on; a call switched
 // on without its kind succeeds and records nothing [MEASURED: H200, 13.0, driver 580].
-static CUptiResult set_one(atomic_bool *calls, const atomic_bool *kind, size_t count, unsigned slot,
+static CUptiResult set_one(atomic_bool *calls, const atomic_bool *kind, size_t *on_count, unsigned slot,
                            uint32_t id, bool on) {
-    if (!id || id >= count)
+    if (!id || id >= (slot == CUPTI_ACTIVITY_KIND_RUNTIME ? RUNTIME_IDS : DRIVER_IDS))
         return CUPTI_ERROR_INVALID_PARAMETER;
     if (!atomic_load(kind))
         return CUPTI_SUCCESS;
     pthread_mutex_lock(&state.lock);
-    atomic_store(&calls[id], on);
-    bool any = false;
-    for (size_t i = 1; i < count && !any; i++)
-        any = atomic_load_explicit(&calls[i], memory_order_relaxed);
-    fc_arm(slot, any);
+    if (atomic_exchange(&calls[id], on) != on)
+        *on_count += on ? 1 : (size_t)-1;
+    fc_arm(slot, *on_count > 0);
     pthread_mutex_unlock(&state.lock);
     return CUPTI_SUCCESS;
 }
@@ -140,7 +140,8 @@ CUptiResult CUPTIAPI cuptiActivityEnableRuntimeApi(CUpti_CallbackId cbid, uint8_
 
 CUptiResult CUPTIAPI cuptiActivityEnableDriverApi(CUpti_CallbackId cbid, uint8_t enable) {
     ENTER();
-    return set_one(state.driver, &state.driver_kind, DRIVER_IDS, CUPTI_ACTIVITY_KIND_DRIVER, cbid, enable);
+    return set_one(state.driver, &state.driver_kind, &state.driver_on, CUPTI_ACTIVITY_KIND_DRIVER, cbid,
+                   enable);
 }
 #endif
 
