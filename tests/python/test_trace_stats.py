@@ -253,3 +253,15 @@ def test_help_teaches_with_examples(run_cli):
     for verb in ("stats", "check"):
         shown = run_cli(verb, "--help").ok().stdout
         assert shown.count(f"  flagprof {verb} ") >= 4 and "exit status" in shown
+
+
+@pytest.mark.parametrize("verb", ["stats", "check"])
+def test_json_holds_what_its_schema_describes_and_nothing_else(run_cli, verb):
+    schema = json.loads((HERE.parents[1] / "docs" / "schema" / f"flagprof-{verb}-1.json").read_text())
+    for path in OURS + CASES:
+        report = json.loads(run_cli(verb, path, "--format", "json").stdout)
+        assert set(report) <= set(schema["properties"]) and set(schema["required"]) <= set(report)
+        for key, rows in report.items():
+            described = schema["properties"][key].get("items", {}).get("properties")
+            for row in rows if described else []:
+                assert set(row) == set(described), (path.name, key)
