@@ -134,7 +134,7 @@ static CUptiResult set_one(atomic_bool *calls, const atomic_bool *kind, size_t *
 
 CUptiResult CUPTIAPI cuptiActivityEnableRuntimeApi(CUpti_CallbackId cbid, uint8_t enable) {
     ENTER();
-    return set_one(state.runtime, &state.runtime_kind, RUNTIME_IDS, CUPTI_ACTIVITY_KIND_RUNTIME, cbid,
+    return set_one(state.runtime, &state.runtime_kind, &state.runtime_on, CUPTI_ACTIVITY_KIND_RUNTIME, cbid,
                    enable);
 }
 

@@ -374,7 +374,9 @@ static int learn_packing(struct fp_source *source, struct fp_error *err) {
     }
     if (gzip_begins(source->stored, (size_t)got)) {
         source->packing = FP_PACKING_GZIP;
-        source->inflate = malloc(sizeof(*source->inflate));
+        // Zeroed: a damaged stream may refer to what was never unpacked, and must not be handed old memory
+        // for it.
+        source->inflate = calloc(1, sizeof(*source->inflate));
         if (!source->inflate)
             goto no_memory;
     } else if (zstd_begins(source->stored, (size_t)got)) {
