@@ -78,6 +78,9 @@ void *__libc_realloc(void *, size_t);
 void __libc_free(void *);
 
 void count_library(uintptr_t start, uintptr_t end) {
+    // The table's pages become resident now and not bit by bit, where they would be taken for somebody's growth.
+    for (auto &slot : table)
+        slot.store(slot.load(std::memory_order_relaxed), std::memory_order_relaxed);
     int at = range_count.load();
     if (at < RANGES_MAX) {
         ranges[at] = { start, end };
