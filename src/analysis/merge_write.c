@@ -41,6 +41,8 @@ struct writer {
 // before.
 static struct fp_text keep_text(struct writer *writer, const char *text, size_t size) {
     struct change *change = &writer->change;
+    if (size == 0)
+        return (struct fp_text){ "", 0 };
     if (size > change->room - change->used) {
         writer->failed = -ENOMEM;
         return (struct fp_text){ "", 0 };
@@ -299,7 +301,7 @@ static const char *value_of(const struct fp_merge_file *file, const char *key) {
 static bool all_have(const struct fp_merge *merge, const char *key, const char *value) {
     for (size_t i = 0; i < merge->count; i++) {
         const char *other = value_of(&merge->files[i], key);
-        if (!other || strcmp(other, value) != 0)
+        if (!other || !value || strcmp(other, value) != 0)
             return false;
     }
     return true;
