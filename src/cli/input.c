@@ -33,12 +33,12 @@ static int write_all(int fd, const char *at, size_t size) {
     return 0;
 }
 
-static int copy_standard_input(int to) {
+static int copy_all(int from, int to) {
     enum { ROOM = 1 << 18 };
     char *bytes = malloc(ROOM);
     int code = bytes ? 0 : -ENOMEM;
     while (!code) {
-        ssize_t got = read(STDIN_FILENO, bytes, ROOM);
+        ssize_t got = read(from, bytes, ROOM);
         if (got == 0)
             break;
         if (got < 0)
@@ -50,28 +50,22 @@ static int copy_standard_input(int to) {
     return code;
 }
 
-static int spool(struct fp_input *input, struct fp_error *err) {
+// What can be read only once is copied to a file that has no name any more.
+static int spool(struct fp_input *input, int from, struct fp_error *err) {
     const char *folder = getenv("TMPDIR");
     char name[4096];
-    struct stat found;
-    if (fstat(STDIN_FILENO, &found) == 0 && S_ISREG(found.st_mode) && lseek(STDIN_FILENO, 0, SEEK_CUR) == 0) {
-        snprintf(input->copy, sizeof(input->copy), "/proc/self/fd/%d", STDIN_FILENO); // a file already
-        input->path = input->copy;
-        return 0;
-    }
     snprintf(name, sizeof(name), "%s/flagprof-XXXXXX", folder && *folder ? folder : "/tmp");
     input->fd = mkostemp(name, O_CLOEXEC);
     int code = input->fd < 0 ? -errno : 0;
     if (!code) {
         unlink(name);
-        code = copy_standard_input(input->fd);
+        code = copy_all(from, input->fd);
     }
     if (code) {
         fp_error_set(
             err,
-            "standard input must be read more than once, and copying it to %s failed: %s. TMPDIR names "
-            "another folder",
-            name, strerror(-code));
+            "%s must be read more than once, and copying it to %s failed: %s. TMPDIR names another folder",
+            input->name, name, strerror(-code));
         return code;
     }
     snprintf(input->copy, sizeof(input->copy), "/proc/self/fd/%d", input->fd);
@@ -79,10 +73,37 @@ static int spool(struct fp_input *input, struct fp_error *err) {
     return 0;
 }
 
+static int spool_standard_input(struct fp_input *input, struct fp_error *err) {
+    struct stat found;
+    if (fstat(STDIN_FILENO, &found) != 0 || !S_ISREG(found.st_mode) || lseek(STDIN_FILENO, 0, SEEK_CUR) != 0)
+        return spool(input, STDIN_FILENO, err);
+    snprintf(input->copy, sizeof(input->copy), "/proc/self/fd/%d", STDIN_FILENO); // a file already
+    input->path = input->copy;
+    return 0;
+}
+
+static int spool_path(struct fp_input *input, const char *path, struct fp_error *err) {
+    int from = open(path, O_RDONLY | O_CLOEXEC);
+    if (from < 0)
+        return 0; // the reader says why it cannot be opened
+    int code = spool(input, from, err);
+    close(from);
+    return code;
+}
+
+static bool can_be_read_once(const char *path) {
+    struct stat found;
+    return stat(path, &found) == 0 && (S_ISFIFO(found.st_mode) || S_ISCHR(found.st_mode));
+}
+
 int fp_input_open(const char *path, bool again, struct fp_input *input, struct fp_error *err) {
     bool standard = strcmp(path, "-") == 0;
+    int code = 0;
     *input = (struct fp_input){ .name = standard ? "standard input" : path, .path = path, .fd = -1 };
-    int code = standard && again ? spool(input, err) : 0;
+    if (again && standard)
+        code = spool_standard_input(input, err);
+    else if (again && can_be_read_once(path))
+        code = spool_path(input, path, err);
     if (code)
         fp_input_close(input);
     return code;
