@@ -172,14 +172,20 @@ static void tell(struct fp_report *report, const struct limit *limit, const stru
 static size_t check_rows(const struct limit *limit, const struct fp_diff *diff,
                          const struct fp_diff_table *table, const regex_t *compiled, const char *only,
                          struct fp_report *report) {
-    size_t failed = 0;
+    size_t failed = 0, seen = 0;
     for (size_t i = 0; i < table->count; i++) {
         const struct fp_diff_row *row = &table->rows[i];
-        if ((only && !fp_text_equals(name_of(diff, row), only)) || !matches(compiled, name_of(diff, row)) ||
-            !row_exceeds(limit, row))
+        if ((only && !fp_text_equals(name_of(diff, row), only)) || !matches(compiled, name_of(diff, row)))
+            continue;
+        seen++;
+        if (!row_exceeds(limit, row))
             continue;
         if (!failed++)
             tell(report, limit, diff, row);
+    }
+    if (!seen) { // a name misspelt would otherwise be kept for ever
+        fp_report_note(report, "FAILED %s: nothing in these files matches it.", limit->name);
+        return 1;
     }
     if (failed > 1)
         fp_report_note(report, "FAILED %s: and %zu others.", limit->name, failed - 1);

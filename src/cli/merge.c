@@ -169,11 +169,12 @@ static void describe_meetings(struct fp_report *report, const struct fp_merge *m
 }
 
 static void note_clocks(struct fp_report *report, const struct fp_merge *merge) {
-    bool by_order = false, held = merge->count > 1, apart = false;
+    bool by_order = false, held = merge->count > 1, apart = false, unchecked = false;
     for (size_t i = 1; i < merge->count; i++) {
         const struct fp_align_rank *rank = &merge->ranks[i];
         by_order |= rank->matched && rank->by_order;
         held &= fp_align_holds(rank->state);
+        unchecked |= rank->state == FP_ALIGN_SINGLE;
         if (!fp_align_holds(rank->state) || rank->state == FP_ALIGN_SINGLE)
             fp_report_note(report, "Rank %llu's clock: %s.", (unsigned long long)merge->files[i].rank,
                            fp_align_sentence(rank->state));
@@ -181,7 +182,10 @@ static void note_clocks(struct fp_report *report, const struct fp_merge *merge) 
     }
     if (by_order)
         fp_report_note(report, "Collectives carry no sequence number: they were matched by order.");
-    if (merge->align)
+    if (merge->align && unchecked)
+        fp_report_note(report, "Times were moved by the offsets of the table. Where an offset rests on one "
+                               "collective it was asked for and not proven.");
+    else if (merge->align)
         fp_report_note(report, "Times were moved by the offsets of the table: the clocks are aligned.");
     else if (apart)
         fp_report_note(report,

@@ -490,16 +490,18 @@ static bool asked_for(const char *by, const char *section) {
     return false;
 }
 
+static bool is_whole(const struct fp_feed *feed) {
+    struct fp_reader_summary summary;
+    fp_reader_summarise(feed->reader, &summary);
+    return feed->code == 0 && summary.faults == 0 && fp_reader_events_complete(feed->reader);
+}
+
 static void put_facts(struct context *context, const struct fp_feed *feed, const char *path) {
     struct fp_stats *stats = context->stats;
     struct fp_report *report = context->report;
-    struct fp_reader_summary summary;
     char text[200];
-    fp_reader_summarise(feed->reader, &summary);
     fp_report_fact_text(report, "file", "file", strcmp(path, "-") == 0 ? "standard input" : path);
-    snprintf(text, sizeof(text), "%s",
-             fp_reader_events_complete(feed->reader) && feed->code == 0 ? "read to its end"
-                                                                        : "NOT WHOLE, see the notes below");
+    snprintf(text, sizeof(text), "%s", is_whole(feed) ? "read to its end" : "NOT WHOLE, see the notes below");
     fp_report_fact_text(report, "state", "state", text);
     fp_report_fact_count(report, "events", "events", stats->events);
     fp_report_fact_count(report, "slices_with_duration", "slices with a duration", stats->slices);
@@ -577,6 +579,9 @@ static bool report_file(const struct stats_options *options, const char *path, s
     } else {
         context.reader = feed.reader;
         put_facts(&context, &feed, path);
+        // CSV has no place for it, and nothing is summed of half a file without saying so.
+        if (options->shared.format == FP_FORMAT_CSV && !is_whole(&feed))
+            fp_say("stats", "%s: NOT WHOLE: the figures are of what could be read", path);
         fp_feed_notes(&feed, context.report);
         put_stats_notes(&context);
         for (size_t i = 0; i < COUNT(sections); i++)
