@@ -518,6 +518,48 @@ static void a_record_costs_64_bytes_beyond_interned_text(void **state) {
     fp_recording_free(recording);
 }
 
+// Sanitizers make each access dear; what they look for shows in fewer records too.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { MANY = 200000 };
+#else
+enum { MANY = 10000000 };
+#endif
+
+static int drain_many(struct fp_tracer *from, const struct fp_sink *sink) {
+    if (from->done)
+        return 0;
+    from->done = true;
+    struct fp_event event = { .kind = FP_KIND_KERNEL,
+                              .name = sink->name(sink->owner, "work", FP_NAME_PLAIN) };
+    for (uint32_t at = 0; at < MANY; at++) {
+        event.start_ns = at;
+        event.end_ns = at + 1;
+        event.vendor_id.value = 1000000000 + at;
+        sink->event(sink->owner, &event);
+        if (at % 2)
+            sink->correlate(sink->owner, event.vendor_id, FP_ID_OPERATOR, at / 2);
+    }
+    return 0;
+}
+
+static void ten_million_records_are_ordinary(void **state) {
+    (void)state;
+    struct fp_tracer_ops ops = scripted_ops;
+    ops.drain = drain_many;
+    struct fp_accelerator many = { "scripted", &ops, &tracer };
+    struct fp_recording *recording;
+    assert_int_equal(fp_recording_start(&many, NULL, &recording, NULL), 0);
+    assert_int_equal(fp_recording_stop(recording, 0, NULL), 0);
+    assert_int_equal(fp_recording_finish(recording, 0, MANY, NULL), 0);
+    assert_int_equal(fp_recording_count(recording), MANY);
+    assert_int_equal(fp_recording_bytes(recording), (size_t)MANY * 64);
+    assert_int_equal(ledger_of(recording).linked, MANY / 2);
+    const struct fp_record *last = fp_recording_at(recording, MANY - 1);
+    assert_int_equal(last->vendor_id, 1000000000 + MANY - 1);
+    assert_int_equal(last->framework_id, (MANY - 1) / 2);
+    fp_recording_free(recording);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(late_correlation_record_still_finds_its_kernel),
@@ -547,6 +589,7 @@ int main(void) {
         TEST(woken_while_recording_the_drain_runs_in_its_own_thread),
         TEST(a_forked_child_neither_hangs_nor_touches_the_vendor),
         TEST(ledger_says_what_is_missing_in_words_and_in_json),
+        TEST(ten_million_records_are_ordinary),
         TEST(a_caller_with_an_older_and_shorter_ledger_is_given_no_more_than_it_holds),
         TEST(a_record_costs_64_bytes_beyond_interned_text),
     };
