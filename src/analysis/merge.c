@@ -168,7 +168,13 @@ static int look(void *user, const struct fp_trace_event *event) {
 // A copy of JSON text that every strict parser takes, and that holds no zero byte.
 static char *keep_json(struct fp_mender *mender, struct fp_text text) {
     struct fp_text whole = fp_mend_json(mender, text);
-    return mender->failed ? NULL : strndup(whole.at, whole.size);
+    size_t size = mender->failed ? 0 : strnlen(whole.at, whole.size);
+    char *kept = mender->failed ? NULL : malloc(size + 1);
+    if (kept) {
+        memcpy(kept, whole.at, size);
+        kept[size] = 0;
+    }
+    return kept;
 }
 
 // A key without its quotes is JSON only with them.

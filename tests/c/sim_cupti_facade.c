@@ -475,7 +475,7 @@ static void probe_memory(char *host, char *device) {
     flagsim_set_low_level(true);
     push(7002);
     flagsim_memcpy_async(device, host, 4096, FLAGSIM_COPY_HTOD, probe_streams[0]);
-    flagsim_memcpy_async(host, device, 2048, FLAGSIM_COPY_DTOH, probe_streams[1]);
+    flagsim_memcpy_async(host, device, 2048, FLAGSIM_COPY_DTOH, probe_streams[0]);
     flagsim_memset_async(device, 5, 512, probe_streams[0]);
     flagsim_memcpy_async(device, device + 2048, 1024, FLAGSIM_COPY_DTOD, probe_streams[0]);
     pop();
