@@ -17,6 +17,7 @@ enum {
     DEVICES_MAX = 1024,
     EXTERNAL_KINDS = 5,
     EXTERNAL_IDS_ENOUGH = 4,
+    IDS_ENOUGH_OF_A_PART = 16,
     STEP = 8, // records lie at multiples of it
 };
 
@@ -225,6 +226,7 @@ void fp_twin_evidence_add(struct fp_twin_evidence *evidence, const struct fp_twi
                           size_t valid) {
     void *record = NULL;
     bool placed = true;
+    size_t read_to = 0;
     for (size_t at = 0; at + sizeof(uint32_t) <= valid;) {
         if (next) {
             if (next(buffer, valid, &record) != 0 || (uintptr_t)record < (uintptr_t)buffer + at ||
@@ -234,6 +236,7 @@ void fp_twin_evidence_add(struct fp_twin_evidence *evidence, const struct fp_twi
         }
         const struct fp_twin_kind *kind = fp_twin_kind_of(layout, fp_twin_number(buffer + at));
         size_t bytes = kind ? layout->bytes[kind->shape] : STEP;
+        read_to = at + bytes;
         bool plausible =
             kind && bytes <= valid - at && fp_twin_is_plausible(layout, around, kind, buffer + at);
         if (kind && bytes <= valid - at && (placed || plausible))
@@ -241,6 +244,7 @@ void fp_twin_evidence_add(struct fp_twin_evidence *evidence, const struct fp_twi
         placed = next || plausible || (placed && kind);
         at += next ? sizeof(uint32_t) : placed ? bytes : STEP;
     }
+    evidence->cut |= next && read_to + STEP <= valid;
 }
 
 static const char *const shape_words[FP_TWIN_SHAPES] = {
@@ -295,7 +299,10 @@ enum fp_twin_verdict fp_twin_evidence_judge(const struct fp_twin_evidence *evide
         }
         // Calls may have been dropped, or not have returned yet when the last of few ids was written; where
         // the id lies elsewhere none is known.
-        uint32_t enough = shape == FP_TWIN_EXTERNAL ? EXTERNAL_IDS_ENOUGH : 1;
+        // Where the iterator gave up within a buffer, the calls of a few may just be what it did not reach.
+        uint32_t enough = evidence->cut               ? IDS_ENOUGH_OF_A_PART
+                          : shape == FP_TWIN_EXTERNAL ? EXTERNAL_IDS_ENOUGH
+                                                      : 1;
         if (tally->id_count >= enough && known * 8 < tally->id_count) {
             undecided = true;
             if (final && evidence->call_count) {

@@ -56,6 +56,7 @@ struct fp_twin_evidence {
     // far as names are known.
     struct fp_id_set calls, copy_calls, set_calls, strange_calls;
     uint32_t call_count;
+    bool cut; // a buffer was not read to its end
 };
 
 void fp_twin_evidence_add(struct fp_twin_evidence *evidence, const struct fp_twin_layout *layout,
