@@ -87,10 +87,6 @@ struct lane {
     uint32_t track_count;
 };
 
-struct pending {
-    char *text; // an E of ours
-};
-
 struct fp_fix {
     struct fp_fix_count counts[FP_FIX_KINDS];
     struct lane *lanes;
@@ -110,8 +106,8 @@ struct fp_fix {
     bool whole_microseconds;
     uint64_t next_tid;
     struct fp_idmap tids;
-    struct fp_idmap said; // hashes of metadata written
-    struct pending *pending;
+    struct fp_idmap said;    // hashes of metadata written
+    struct fp_text *pending; // ends of ours, to be written last; each text is its own allocation
     size_t pending_count, pending_room;
     const struct fp_cut *kept;
     uint32_t placing; // lane that is being laid
@@ -460,7 +456,7 @@ void fp_fix_free(struct fp_fix *fix) {
         free(fix->lanes[i].tids);
     }
     for (size_t i = 0; i < fix->pending_count; i++)
-        free(fix->pending[i].text);
+        free((char *)fix->pending[i].at);
     free(fix->pending);
     free(fix->lanes);
     free(fix->opens);
@@ -589,8 +585,8 @@ static int close_later(struct fp_fix *fix, const struct fp_trace_event *event, c
     else
         used += copy_member(text + used, event, "tid");
     text[used++] = '}';
-    text[used] = 0;
-    fix->pending[fix->pending_count++].text = text;
+    // By its size: a name may hold zero bytes, which are mended on the way out.
+    fix->pending[fix->pending_count++] = (struct fp_text){ text, used };
     return 0;
 }
 
@@ -701,9 +697,11 @@ static int name_track(const struct fp_lane *lane, const struct lane *own, uint32
     if (!text)
         return -ENOMEM;
     to += sprintf(to, "{\"ph\": \"M\", \"name\": \"thread_name\"");
-    if (lane->pid.kind != FP_ID_ABSENT)
-        to += sprintf(to, ", \"pid\": %s%.*s%s", lane->pid.quoted ? "\"" : "", (int)lane->pid.text.size,
-                      lane->pid.text.at, lane->pid.quoted ? "\"" : "");
+    if (lane->pid.kind != FP_ID_ABSENT) {
+        const char *quote = lane->pid.quoted ? "\"" : "";
+        to = stpcpy(stpcpy(to, ", \"pid\": "), quote);
+        to = stpcpy(mempcpy(to, lane->pid.text.at, lane->pid.text.size), quote);
+    }
     to += sprintf(to, ", \"tid\": %" PRIu64 ", \"args\": {\"name\": \"", own->tids[track]);
     struct fp_text name = own->name ? fp_text_of(own->name) : lane->tid.text;
     if (!own->name)
@@ -723,9 +721,9 @@ static int name_track(const struct fp_lane *lane, const struct lane *own, uint32
 
 int fp_fix_finish(struct fp_fix *fix, const struct fp_reader *reader, struct fp_emit *emit) {
     while (fix->pending_count) { // the last begun ends first
-        char *text = fix->pending[--fix->pending_count].text;
-        fp_emit_text(emit, fp_text_of(text));
-        free(text);
+        struct fp_text end = fix->pending[--fix->pending_count];
+        fp_emit_text(emit, end);
+        free((char *)end.at);
     }
     for (uint32_t i = 0; i < fix->lane_count; i++)
         for (uint32_t track = 0; track < fix->lanes[i].track_count; track++)

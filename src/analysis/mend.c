@@ -88,10 +88,15 @@ static size_t mend_in_string(struct fp_mender *mender, const char *at, size_t si
     return length;
 }
 
+// Whether the byte stands between words. A zero byte does not: strchr would find it at the end of its own text.
+static bool stands_between(char c) {
+    return c && strchr(",:{}[] \t\r\n", c);
+}
+
 // A bare word outside strings: true, false, null and numbers stay, NaN and infinities become null.
 static size_t mend_word(struct fp_mender *mender, const char *at, size_t size) {
     size_t length = 0;
-    while (length < size && !strchr(",:{}[]\" \t\r\n", at[length]))
+    while (length < size && at[length] != '"' && !stands_between(at[length]))
         length++;
     if (!length)
         length = 1;
@@ -135,7 +140,7 @@ struct fp_text fp_mend_json(struct fp_mender *mender, struct fp_text text) {
         }
         if (c == '"')
             in_string = !in_string;
-        if (c != '"' && !strchr(",:{}[] \t\r\n", c)) {
+        if (c != '"' && !stands_between(c)) {
             i += mend_word(mender, text.at + i, text.size - i);
             continue;
         }

@@ -165,15 +165,17 @@ static int look(void *user, const struct fp_trace_event *event) {
     return code ? code : fp_collectives_add(&scan->file->collectives, event);
 }
 
-// A copy of JSON text that every strict parser takes, and that holds no zero byte.
+// A copy of JSON text that every strict parser takes. Zero bytes, which a salvaged value may hold, are left out.
 static char *keep_json(struct fp_mender *mender, struct fp_text text) {
     struct fp_text whole = fp_mend_json(mender, text);
-    size_t size = mender->failed ? 0 : strnlen(whole.at, whole.size);
-    char *kept = mender->failed ? NULL : malloc(size + 1);
-    if (kept) {
-        memcpy(kept, whole.at, size);
-        kept[size] = 0;
-    }
+    char *kept = mender->failed ? NULL : malloc(whole.size + 1);
+    size_t size = 0;
+    if (!kept)
+        return NULL;
+    for (size_t at = 0; at < whole.size; at++)
+        if (whole.at[at])
+            kept[size++] = whole.at[at];
+    kept[size] = 0;
     return kept;
 }
 
