@@ -347,6 +347,20 @@ static bool number_is_taken(const struct fp_merge_file *file, uint64_t number) {
     return false;
 }
 
+char *fp_merge_id_text(const struct fp_trace_id *id) {
+    char *text = malloc(id->text.size + 1);
+    if (!text)
+        return NULL;
+    memcpy(text, id->text.at, id->text.size);
+    text[id->text.size] = 0;
+    for (size_t at = 0; at < id->text.size; at++) {
+        unsigned char c = (unsigned char)text[at];
+        if (c == 0 || (!id->quoted && (c < 0x20 || c == '"' || c == '\\')))
+            text[at] = '_';
+    }
+    return text;
+}
+
 // The process's id in the merged file, as JSON. The first rank's stay as they are.
 static char *merged_pid(const struct fp_merge *merge, size_t place, size_t process, uint64_t *spare) {
     const struct fp_merge_file *file = &merge->files[place];
@@ -356,8 +370,11 @@ static char *merged_pid(const struct fp_merge *merge, size_t place, size_t proce
     int made;
     if (pid->kind == FP_ID_TEXT || pid->kind == FP_ID_ABSENT) {
         unsigned long long label = merge->shared_rank ? place : file->rank;
-        made = place ? asprintf(&text, "\"rank %llu %.*s\"", label, (int)pid->text.size, pid->text.at)
-                     : asprintf(&text, "\"%.*s\"", (int)pid->text.size, pid->text.at);
+        char *own = fp_merge_id_text(pid);
+        if (!own)
+            return NULL;
+        made = place ? asprintf(&text, "\"rank %llu %s\"", label, own) : asprintf(&text, "\"%s\"", own);
+        free(own);
     } else if (merge->compact_pids) {
         made = asprintf(&text, "%llu", (unsigned long long)(block + process));
     } else if (pid->kind == FP_ID_NUMBER) {

@@ -86,6 +86,10 @@ int fp_merge_scan(struct fp_merge *merge, size_t place, const struct fp_reader_o
 // should.
 int fp_merge_plan(struct fp_merge *merge, bool align, bool anyway, struct fp_error *err);
 
+// What an id is, as text that may stand between the quotes of a JSON string; to be freed. NULL: no memory. An id that is no
+// string (an object in a salvaged file, say) has quotes of its own, which become underscores.
+char *fp_merge_id_text(const struct fp_trace_id *id);
+
 // Top-level keys before the events; the text for fp_emit_set_last, which the caller frees (NULL when memory
 // is out).
 int fp_merge_begin(struct fp_merge *merge, struct fp_emit *emit);

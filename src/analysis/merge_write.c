@@ -129,7 +129,10 @@ static void set_id(struct writer *writer, const struct fp_trace_field *field, bo
     }
     if (!writer->place)
         return;
-    if (asprintf(&text, "\"%zu:%.*s\"", writer->place, (int)id.text.size, id.text.at) < 0) {
+    char *own = fp_merge_id_text(&id);
+    int made = own ? asprintf(&text, "\"%zu:%s\"", writer->place, own) : -1;
+    free(own);
+    if (made < 0) {
         writer->failed = -ENOMEM;
         return;
     }
@@ -242,11 +245,16 @@ static void name_processes(struct writer *writer) {
             continue;
         if (!process->has_name) {
             bool numbered = process->pid.kind != FP_ID_TEXT;
-            if (asprintf(&text,
-                         "{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": %s, \"args\": {\"name\": "
-                         "\"rank %" PRIu64 ": %s%.*s\"}}",
-                         process->merged, writer->file->rank, numbered ? "pid " : "",
-                         (int)process->pid.text.size, process->pid.text.at) < 0) {
+            char *own = fp_merge_id_text(&process->pid);
+            int made =
+                own ? asprintf(
+                          &text,
+                          "{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": %s, \"args\": {\"name\": "
+                          "\"rank %" PRIu64 ": %s%s\"}}",
+                          process->merged, writer->file->rank, numbered ? "pid " : "", own)
+                    : -1;
+            free(own);
+            if (made < 0) {
                 writer->failed = -ENOMEM;
                 return;
             }
@@ -380,12 +388,9 @@ static void put_file(FILE *out, const struct fp_merge *merge, size_t place) {
     fputs(", \"pids\": {", out);
     for (size_t i = 0; i < file->process_count; i++) {
         fputs(i ? ", " : "", out);
-        fputc('"', out);
-        // Zero bytes end a text; what else is odd in it is mended on the way out.
-        for (size_t k = 0; k < file->processes[i].pid.text.size; k++)
-            if (file->processes[i].pid.text.at[k])
-                fputc(file->processes[i].pid.text.at[k], out);
-        fprintf(out, "\": %s", file->processes[i].merged);
+        char *own = fp_merge_id_text(&file->processes[i].pid);
+        fprintf(out, "\"%s\": %s", own ? own : "?", file->processes[i].merged);
+        free(own);
     }
     fputs("}, \"header\": {", out);
     for (size_t i = 0; i < file->key_count; i++)
