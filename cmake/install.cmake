@@ -115,7 +115,7 @@ if(python_dir)
   endfunction()
 
   install_where(flagprof library command include source simulator simulator_source)
-  install(DIRECTORY python/flagprof DESTINATION ${python_dir} FILES_MATCHING PATTERN "*.py" PATTERN "*.typed")
+  install(DIRECTORY python/flagprof DESTINATION ${python_dir} FILES_MATCHING PATTERN "*.py" PATTERN "*.json" PATTERN "*.typed")
   if(TARGET flagsim AND EXISTS ${CMAKE_SOURCE_DIR}/sim/python)
     install_where(flagos simulator simulator_source)
     install(DIRECTORY sim/python/ DESTINATION ${python_dir} FILES_MATCHING PATTERN "*.py")

@@ -144,6 +144,8 @@ def run_steps(steps, out=sys.stdout):
         shown = [f"{number} {word}" for number, word in
                  ((result.passed, "ok"), (failures, "FAILED"), (len(result.skipped), "not run")) if number]  # fmt: skip
         print(f"{', '.join(shown) or 'nothing to run':<34} {spent:6.1f} s   {step.what}", file=out, flush=True)
+        if result.shown:
+            print("".join(f"    {line}\n" for line in result.shown.splitlines()), end="", file=out, flush=True)
         for name, output in result.failures:
             print(f"\n--- FAILED {step.name}: {name}\n{output.rstrip()}\n", file=out, flush=True)
         print_skips(result.skipped, out)

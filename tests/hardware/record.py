@@ -13,10 +13,10 @@ import pathlib
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "python"), str(ROOT / "sim" / "python"), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "sim" / "python"), str(ROOT / "python" / "flagprof" / "conformance")]
 
 import torch  # noqa: E402
-from workloads import parity  # noqa: E402
+import workload as parity  # noqa: E402
 
 
 def synchronize(device):

@@ -1,9 +1,10 @@
-"""Makes tests/parity/baseline.json from what torch's own CUDA profiler writes of the parity workload.
+"""Makes python/flagprof/conformance/baseline.json from what torch's own CUDA profiler writes of the parity workload.
 
     python tests/parity/baseline_generator.py
 
-Runs on a machine with an NVIDIA GPU and a CUDA build of torch, takes no arguments, and replaces the file beside it. It
-refuses where it would describe FlagProf instead of torch: when FlagProf is loaded, or PrivateUse1 renamed.
+Runs on a machine with an NVIDIA GPU and a CUDA build of torch, takes no arguments, and replaces that file. It
+refuses where it would describe FlagProf instead of torch: when FlagProf is loaded, or PrivateUse1 renamed. So it takes
+workload and structure from their folder and not from the package, whose import loads FlagProf.
 """
 
 import json
@@ -12,8 +13,9 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "workloads")]
-BASELINE = HERE / "baseline.json"
+CONFORMANCE = HERE.parents[1] / "python" / "flagprof" / "conformance"
+sys.path.insert(0, str(CONFORMANCE))
+BASELINE = CONFORMANCE / "baseline.json"
 
 # What the baseline has and a FlagProf trace may lack, each with the reason. Nothing of FlagProf's own is excused.
 GAPS = {
@@ -27,12 +29,12 @@ def refuse(reason):
 
 
 def record(torch):
-    import parity
+    import workload
     from torch.profiler import ProfilerActivity, profile
 
-    parity.run("cuda")
+    workload.run("cuda")
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as prof:
-        parity.run("cuda")
+        workload.run("cuda")
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "trace.json"
         prof.export_chrome_trace(str(path))

@@ -12,13 +12,14 @@ from conftest import python_environment, run
 from echo_accelerator import adaptor_cache  # noqa: F401
 from simulated import BUILD_LIMIT_S, DEVICE, device_environment  # noqa: F401
 
-PARITY = pathlib.Path(__file__).resolve().parents[1] / "parity"
-sys.path[:0] = [str(PARITY), str(PARITY.parent / "contract")]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CONFORMANCE = ROOT / "python" / "flagprof" / "conformance"
+sys.path.insert(0, str(CONFORMANCE))
 
 import assertions  # noqa: E402
 from structure import Trace  # noqa: E402
 
-BASELINE = json.loads((PARITY / "baseline.json").read_text())
+BASELINE = json.loads((CONFORMANCE / "baseline.json").read_text())
 REGENERATE = "python tests/parity/baseline_generator.py"
 
 
@@ -27,7 +28,7 @@ def capture_in(tree, device_environment, tmp_path_factory):  # noqa: F811
     """capture_in(*FAULTS, env={}): {fault: (Trace, what torch's tables said)} of one run of capture.py."""
     def call(*faults, env=None):
         folder = tmp_path_factory.mktemp("capture")
-        command = [tree.python, PARITY / "capture.py", DEVICE, folder, *faults]
+        command = [tree.python, CONFORMANCE / "capture.py", DEVICE, folder, *faults]
         run(command, env=python_environment({**device_environment, **(env or {})}), timeout=300).ok()
         read = lambda name: json.loads((folder / name).read_text())  # noqa: E731
         return {fault: (Trace(read(f"{fault}.json")), read(f"{fault}.tables.json")) for fault in faults or ["none"]}

@@ -148,12 +148,17 @@ def pytest(patterns, but=(), env=None, options=()):
     report = tree.REPORTS / f"{os.getpid()}-pytest.xml"
     report.parent.mkdir(parents=True, exist_ok=True)
     report.unlink(missing_ok=True)
+    table = report.with_suffix(".table")  # tests that have one to show write it here
+    env = {**(env or {}), "FLAGPROF_TABLE": str(table)}
     command = [tree.venv_python(), "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}"]
     ran = tree.run([*command, *options, *python_files(patterns, but)], limit_s=2400, env=env)
     if not report.exists():
         return Result.fail(f"pytest ({ran.why()})", ran.output)
     result = read_junit(report)
     report.unlink()
+    if table.exists():
+        result.shown = table.read_text()
+        table.unlink()
     if ran.status and not result.failures and ran.status != 5:  # 5: no test was collected
         result.failures.append((f"pytest ({ran.why()})", ran.output))
     return result

@@ -8,6 +8,7 @@ class Result:
     passed: int = 0
     failures: list[tuple[str, str]] = dataclasses.field(default_factory=list)  # name, output
     skipped: list[tuple[str, str]] = dataclasses.field(default_factory=list)  # name, reason
+    shown: str = ""  # a table of the tests' own making, printed below the step's line
 
     @staticmethod
     def fail(name, output):
@@ -21,4 +22,5 @@ class Result:
         self.passed += other.passed
         self.failures += other.failures
         self.skipped += other.skipped
+        self.shown += other.shown
         return self

@@ -1,16 +1,16 @@
 # cases.py - the contract in torch's form: twelve cases that a recording on any vendor's device must pass.
 #
-# In:  the Traces of two sessions of one process, torch's tables of the first, the vendor's row of capabilities.json. Out: a
-#      list of violations a case. What only some vendors have stands in a case under its capability, above a floor that
-#      every vendor must reach, so that no case ever asserts nothing.
+# In:  the Traces of two sessions of one process, torch's tables of the first, the vendor's Row. Out: a list of violations a
+#      case. What only some vendors have stands in a case under its capability, above a floor that every vendor must
+#      reach, so that no case ever asserts nothing. A row that says that something cannot be had is wrong where it comes.
 
 import collections
+import re
 
 from assertions import arrows, demangled, device_time
 from placeholders import MOST_UNKNOWN, unknown_share
 from structure import DEVICE, HOST, correlation, external_id
 
-BASE_KEYS = ("device", "stream")  # of every piece of device work
 
 
 def _of(trace, category):
@@ -21,19 +21,22 @@ def _keys_missing(events, keys):
     return sorted({f"{event['cat']} lacks {key}" for event in events for key in keys if key not in event.get("args", {})})
 
 
+# External ids only where an operator issued the work, bandwidth only where time passed: device_time and parity see to them.
+def _floor(row, category):
+    return [key for key in row.keys(category) if key not in ("External id", "memory bandwidth (GB/s)")]
+
+
 def kernel_events(sessions, tables, row):
     """Kernels are recorded, on a device's lane, with a name."""
     kernels = _of(sessions[0], "kernel")
     if not kernels:
         return ["no kernel"]
     nameless = [event for event in kernels if not event["name"] or event["name"].startswith("unnamed")]
-    return _keys_missing(kernels, BASE_KEYS) + [f"{len(nameless)} kernels have no name"] * bool(nameless)
+    return _keys_missing(kernels, ("device", "stream")) + [f"{len(nameless)} kernels have no name"] * bool(nameless)
 
 
 def runtime_events(sessions, tables, row):
     """The host calls that start device work are recorded, on the lane of the thread that made them."""
-    if not row["runtime_events"]:
-        return ["no runtime events were promised, and some came"] if sessions[0].host else []
     lanes = {(event["pid"], event["tid"]) for event in sessions[0].operators}
     strange = {event["name"] for event in sessions[0].host if (event["pid"], event["tid"]) not in lanes}
     launched = {correlation(event) for event in sessions[0].host}
@@ -48,11 +51,13 @@ def runtime_events(sessions, tables, row):
 def memcpy_events(sessions, tables, row):
     """Copies to and from the device are recorded with their bytes."""
     copies = _of(sessions[0], "gpu_memcpy")
+    if "memcpy_events" in row.cannot:
+        return ["copies came, though none can be had"] * bool(copies) + ["no device work"] * (not sessions[0].device)
     directions = {event["name"].split(" ")[1] if " " in event["name"] else "" for event in copies}
     return (
         ["no copy"] * (not copies)
         + [f"no {way} copy" for way in ("HtoD", "DtoH") if way not in directions]
-        + _keys_missing(copies, (*BASE_KEYS, "bytes"))
+        + _keys_missing(copies, _floor(row, "gpu_memcpy"))
         + [f"{event['name']}: {event['args']['bytes']} bytes" for event in copies if event["args"].get("bytes", 1) <= 0]
     )
 
@@ -60,10 +65,9 @@ def memcpy_events(sessions, tables, row):
 def memset_events(sessions, tables, row):
     """Fills are recorded with their bytes, where the vendor records fills."""
     sets = _of(sessions[0], "gpu_memset")
-    wrong = _keys_missing(sets, (*BASE_KEYS, "bytes"))
-    if row["memset_events"] and not sets:
-        wrong.append("no fill")
-    return wrong + ([] if sessions[0].device else ["no device work at all"])
+    if "memset_events" in row.cannot:
+        return ["fills came, though none can be had"] * bool(sets) + ["no device work"] * (not sessions[0].device)
+    return _keys_missing(sets, _floor(row, "gpu_memset")) + ["no fill"] * (not sets)
 
 
 def positive_durations(sessions, tables, row):
@@ -77,10 +81,8 @@ def positive_durations(sessions, tables, row):
 
 
 def paired_flows(sessions, tables, row):
-    """Arrows are whole and stand where they belong; without them no half may exist."""
-    if row["paired_flows"]:
-        return arrows(sessions[0], tables, None)
-    return [f"a half of an arrow: {half['id']}" for half in sessions[0].arrows]
+    """Arrows are whole and stand where they belong."""
+    return arrows(sessions[0], tables, None)
 
 
 def device_time_goes_to_the_right_operator(sessions, tables, row):
@@ -91,7 +93,7 @@ def device_time_goes_to_the_right_operator(sessions, tables, row):
 def kernel_metadata(sessions, tables, row):
     """Kernels carry the vendor's keys, geometry that could have run, and demangled names."""
     kernels = _of(sessions[0], "kernel")
-    wrong = _keys_missing(kernels, row["kernel_keys"]) + demangled(sessions[0], tables, None)
+    wrong = _keys_missing(kernels, _floor(row, "kernel")) + demangled(sessions[0], tables, None)
     for event in kernels:
         for key in ("grid", "block"):
             size = event["args"].get(key)
@@ -101,17 +103,19 @@ def kernel_metadata(sessions, tables, row):
 
 
 def api_names(sessions, tables, row):
-    """Host calls have their real names."""
+    """Host calls have their real names, and these are the vendor's."""
     share, labels = unknown_share([event["name"] for event in sessions[0].host])
     if share > MOST_UNKNOWN:
         return [f"{share:.0%} of the calls are unknown, at most {MOST_UNKNOWN:.0%} may be: {dict(labels)}"]
-    return [] if sessions[0].host or not row["runtime_events"] else ["no host call"]
+    names = {event["name"] for event in sessions[0].host}
+    return [f"{name} is no name of this vendor's" for name in sorted(names) if not re.search(row.calls, name)] + (
+        [] if names else ["no host call"]
+    )
 
 
 def runtime_keys(sessions, tables, row):
     """Host calls carry the id that joins them with their work, and the vendor's number of the call where it has one."""
-    keys = ("correlation", *(["cbid"] if row["cbid"] else []))
-    wrong = _keys_missing(sessions[0].host, keys)
+    wrong = _keys_missing(sessions[0].host, _floor(row, "cuda_runtime"))
     ids = [correlation(event) for event in sessions[0].host]
     return wrong + [f"correlation {one} on {n} calls" for one, n in collections.Counter(ids).items() if n > 1]
 

@@ -1,31 +1,33 @@
 """Records the parity workload with FlagProf, with everything that the seven assertions look at.
 
-    python tests/parity/capture.py DEVICE FOLDER [FAULTS ...]
+    python capture.py DEVICE FOLDER [FAULTS ...]
 
-DEVICE: flagos (the simulated one) or cuda. Writes FOLDER/none.json, the trace, and FOLDER/none.tables.json, what torch's own
+DEVICE: flagos (the simulated one), cuda, or that of a vendor's backend. Writes FOLDER/none.json, the trace, and FOLDER/none.tables.json, what torch's own
 tables say of each operator. With FAULTS, for the test build of the adaptor: one such pair for each of them instead, each
 recorded with these faults (src/kineto/ablation.h). The schedule has a warm-up with device work of its own, which must not
 be in the trace.
 """
 
+import importlib
 import json
 import os
 import pathlib
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "workloads")]
+sys.path.insert(0, str(HERE))
 
 import flagprof  # noqa: E402
 import torch  # noqa: E402
 from torch.profiler import ProfilerActivity, profile, record_function, schedule  # noqa: E402
 
-if "cuda" in sys.argv[1:2]:
-    flagprof.use_cuda()
-else:
-    import flagos  # noqa: E402, F401
+import workload  # noqa: E402
 
-import parity  # noqa: E402
+DEVICE = sys.argv[1]
+if DEVICE == "cuda":
+    flagprof.use_cuda()
+elif not hasattr(torch, DEVICE):  # a backend that torch does not load by itself
+    importlib.import_module(DEVICE)
 
 RANGE = "parity range"
 
@@ -49,17 +51,17 @@ def record(device, folder, name):
     activities = [ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]
     plan = schedule(wait=0, warmup=1, active=1, repeat=1)
     with profile(activities=activities, schedule=plan, on_trace_ready=ready) as prof:
-        parity.run(device)
-        parity.synchronize(device)
+        workload.run(device)
+        workload.synchronize(device)
         prof.step()
         with record_function(RANGE):
-            parity.run(device)
+            workload.run(device)
         prof.step()
 
 
 def main():
     device, folder, *faults = sys.argv[1:]
-    parity.run(device)
+    workload.run(device)
     for fault in faults or ["none"]:
         os.environ["FLAGOS_TEST_ABLATE"] = fault
         record(device, pathlib.Path(folder), fault)
