@@ -33,68 +33,107 @@ static bool index_correlations(const struct fp_correlations *list, struct fp_ind
     return true;
 }
 
-// ---- Operators
+// ---- One walk over all records: operators, and where the host calls are
+//
+// A long recording is larger than any cache, so each walk over it costs what reading memory costs: what can be
+// seen in one walk is.
 
-static bool link_operators(struct fp_store *store, struct window window) {
-    struct fp_index index = { 0 };
+struct host_calls {
+    struct fp_index index; // by vendor id
+    struct fp_index driver_calls;
+    bool capturing; // some call begins a capture
+};
+
+static void link_operator(struct fp_record *record, const struct fp_correlations *list,
+                          const struct fp_index *index, size_t *hint) {
+    if (fp_record_has(record, FP_HAS_FRAMEWORK_ID) || !record->vendor_id)
+        return;
+    uint32_t place = fp_index_find(index, record->vendor_id, hint);
+    if (place == FP_INDEX_NONE)
+        return;
+    record->framework_id = list->items[place].framework_id;
+    set_field(record, FP_HAS_FRAMEWORK_ID);
+}
+
+static bool note_host_call(struct host_calls *hosts, const struct fp_record *record, size_t at) {
+    hosts->capturing = hosts->capturing || fp_record_has(record, FP_BEGINS_CAPTURE);
+    bool runtime = fp_record_kind(record) == FP_KIND_RUNTIME;
+    return !record->vendor_id ||
+           fp_index_add(runtime ? &hosts->index : &hosts->driver_calls, record->vendor_id, (uint32_t)at);
+}
+
+static bool walk(struct fp_store *store, const struct fp_index *operators, struct host_calls *hosts,
+                 struct window window) {
     const struct fp_correlations *list = &store->correlations[FP_ID_OPERATOR];
-    if (!index_correlations(list, &index)) {
-        fp_index_free(&index);
-        return false;
-    }
+    bool done = true;
     size_t hint = 0;
     for (size_t at = 0; at < store->count; at++) {
         struct fp_record *record = &store->records[at];
         enum fp_kind kind = fp_record_kind(record);
-        if ((!fp_kind_is_device(kind) && !fp_kind_is_host_call(kind)) || !inside(record, window))
+        bool host_call = fp_kind_is_host_call(kind);
+        if (!host_call && !fp_kind_is_device(kind))
             continue;
+        if (host_call)
+            done = note_host_call(hosts, record, at) && done;
+        if (!inside(record, window))
+            continue;
+        link_operator(record, list, operators, &hint);
         store->ledger.linkable++;
-        if (!fp_record_has(record, FP_HAS_FRAMEWORK_ID) && record->vendor_id) {
-            uint32_t place = fp_index_find(&index, record->vendor_id, &hint);
-            if (place != FP_INDEX_NONE) {
-                record->framework_id = list->items[place].framework_id;
-                set_field(record, FP_HAS_FRAMEWORK_ID);
-            }
-        }
         store->ledger.linked += fp_record_has(record, FP_HAS_FRAMEWORK_ID);
     }
-    fp_index_free(&index);
-    return true;
+    return done;
+}
+
+static bool link_operators(struct fp_store *store, struct host_calls *hosts, struct window window) {
+    struct fp_index operators = { 0 };
+    bool done = index_correlations(&store->correlations[FP_ID_OPERATOR], &operators);
+    done = walk(store, &operators, hosts, window) && done;
+    fp_index_free(&operators);
+    return done;
 }
 
 // ---- Launches and their work
 
-// Host calls by vendor id. Where a driver call is nested in a runtime call under one id, the runtime call is
-// the launch: it is the one that the program wrote.
-static bool index_host_calls(const struct fp_store *store, struct fp_index *index) {
-    static const enum fp_kind order[] = { FP_KIND_RUNTIME, FP_KIND_DRIVER };
-    for (size_t turn = 0; turn < 2; turn++)
-        for (size_t at = 0; at < store->count; at++) {
-            const struct fp_record *record = &store->records[at];
-            if (fp_record_kind(record) == order[turn] && record->vendor_id &&
-                !fp_index_add(index, record->vendor_id, (uint32_t)at))
-                return false;
-        }
-    fp_index_sort(index);
+// Where a driver call is nested in a runtime call under one id, the runtime call is the launch: it is the one
+// that the program wrote, and of equal ids the first added is found.
+static bool sort_host_calls(struct host_calls *hosts) {
+    for (size_t at = 0; at < hosts->driver_calls.count; at++) {
+        struct fp_index_entry entry = hosts->driver_calls.entries[at];
+        if (!fp_index_add(&hosts->index, entry.id, entry.place))
+            return false;
+    }
+    fp_index_sort(&hosts->index);
     return true;
 }
 
-// `has_work` marks each host call that started device work, in the window or not: what has none at all is
-// missing something, what has some outside is not.
-static void pair(struct fp_store *store, const struct fp_index *hosts, uint8_t *has_work,
+// A bit a record: whether nothing is missing that it should have started.
+struct settled {
+    uint64_t *words;
+};
+
+static void settle(struct settled settled, size_t place) {
+    settled.words[place / 64] |= UINT64_C(1) << place % 64;
+}
+
+// A host call that started device work is settled, whether that work lies in the window or not: what has none
+// at all is missing something, what has some outside is not.
+static void pair(struct fp_store *store, const struct fp_index *hosts, struct settled settled,
                  struct window window) {
     size_t hint = 0;
     for (size_t at = 0; at < store->count; at++) {
         struct fp_record *record = &store->records[at];
-        if (!fp_kind_is_device(fp_record_kind(record)))
+        enum fp_kind kind = fp_record_kind(record);
+        if (!fp_kind_is_host_call(kind) || !fp_record_has(record, FP_IS_LAUNCH))
+            settle(settled, at);
+        if (!fp_kind_is_device(kind))
             continue;
         uint32_t place = record->vendor_id ? fp_index_find(hosts, record->vendor_id, &hint) : FP_INDEX_NONE;
         bool here = inside(record, window);
         if (place == FP_INDEX_NONE) {
-            store->ledger.rows[fp_record_kind(record)].unpaired += here;
+            store->ledger.rows[kind].unpaired += here;
             continue;
         }
-        has_work[place / 8] = (uint8_t)(has_work[place / 8] | 1u << place % 8);
+        settle(settled, place);
         struct fp_record *host = &store->records[place];
         if (here && inside(host, window)) {
             set_field(record, FP_HAS_ARROW);
@@ -156,37 +195,42 @@ static bool is_captured(const struct captures *captures, const struct fp_record 
     return false;
 }
 
-static bool count_idle_launches(struct fp_store *store, const struct fp_index *hosts, const uint8_t *has_work,
-                                struct window window) {
+static bool is_idle(const struct fp_store *store, const struct fp_index *hosts,
+                    const struct captures *captures, size_t at, size_t *hint) {
+    const struct fp_record *call = &store->records[at];
+    bool failed = fp_record_has(call, FP_HAS_RESULT) && call->u.call.result != 0;
+    // A driver call under a runtime call's id is that same launch, counted there.
+    bool nested = call->vendor_id && fp_index_find(hosts, call->vendor_id, hint) != at;
+    return !failed && !nested && !is_captured(captures, call);
+}
+
+static bool count_idle_launches(struct fp_store *store, const struct host_calls *hosts,
+                                struct settled settled, struct window window) {
     struct captures captures = { 0 };
-    if (!find_captures(store, &captures))
+    if (hosts->capturing && !find_captures(store, &captures))
         return false;
     size_t hint = 0;
-    for (size_t at = 0; at < store->count; at++) {
-        const struct fp_record *call = &store->records[at];
-        enum fp_kind kind = fp_record_kind(call);
-        if (!fp_kind_is_host_call(kind) || !fp_record_has(call, FP_IS_LAUNCH) || !inside(call, window))
-            continue;
-        bool failed = fp_record_has(call, FP_HAS_RESULT) && call->u.call.result != 0;
-        // A driver call under a runtime call's id is that same launch, counted there.
-        bool nested = call->vendor_id && fp_index_find(hosts, call->vendor_id, &hint) != at;
-        if (!failed && !nested && !(has_work[at / 8] >> at % 8 & 1) && !is_captured(&captures, call))
-            store->ledger.rows[kind].unpaired++;
-    }
+    for (size_t word = 0; word * 64 < store->count; word++)
+        for (uint64_t open = ~settled.words[word]; open; open &= open - 1) {
+            size_t at = word * 64 + (size_t)__builtin_ctzll(open);
+            if (at >= store->count)
+                break;
+            const struct fp_record *call = &store->records[at];
+            if (inside(call, window) && is_idle(store, &hosts->index, &captures, at, &hint))
+                store->ledger.rows[fp_record_kind(call)].unpaired++;
+        }
     free(captures.items);
     return true;
 }
 
-static bool draw_arrows(struct fp_store *store, struct window window) {
-    struct fp_index hosts = { 0 };
-    uint8_t *has_work = calloc(store->count / 8 + 1, 1);
-    bool done = has_work && index_host_calls(store, &hosts);
+static bool draw_arrows(struct fp_store *store, struct host_calls *hosts, struct window window) {
+    struct settled settled = { calloc(store->count / 64 + 1, sizeof(*settled.words)) };
+    bool done = settled.words && sort_host_calls(hosts);
     if (done) {
-        pair(store, &hosts, has_work, window);
-        done = count_idle_launches(store, &hosts, has_work, window);
+        pair(store, &hosts->index, settled, window);
+        done = count_idle_launches(store, hosts, settled, window);
     }
-    free(has_work);
-    fp_index_free(&hosts);
+    free(settled.words);
     return done;
 }
 
@@ -260,8 +304,11 @@ static bool find_ranges(struct fp_store *store, struct window window) {
 
 int fp_store_join(struct fp_store *store, int64_t start_ns, int64_t end_ns, struct fp_error *err) {
     struct window window = { start_ns, end_ns };
-    bool done = link_operators(store, window);
-    done = draw_arrows(store, window) && done;
+    struct host_calls hosts = { 0 };
+    bool done = link_operators(store, &hosts, window);
+    done = draw_arrows(store, &hosts, window) && done;
+    fp_index_free(&hosts.index);
+    fp_index_free(&hosts.driver_calls);
     done = find_ranges(store, window) && done;
     for (int kind = 0; kind < FP_ID_KIND_COUNT; kind++) {
         free(store->correlations[kind].items);

@@ -41,7 +41,9 @@ void fp_store_window(struct fp_store *store, int64_t start_ns, int64_t end_ns) {
                 store->extra_rows[rows_kept++].record = (uint32_t)kept;
             }
             ledger->rows[fp_record_kind(record)].kept++;
-            store->records[kept++] = *record;
+            if (kept != at) // where nothing is dropped, nothing is written
+                store->records[kept] = *record;
+            kept++;
         } else {
             ledger->rows[fp_record_kind(record)].outside_window++;
             if (nearest == 0 || magnitude(away) < magnitude(nearest))
