@@ -228,28 +228,23 @@ static inline void clear_event(struct fp_trace_event *event) {
     event->pid = event->tid = event->id = absent;
 }
 
-static inline const struct fp_trace_field *top_field(const struct fp_reader *reader, enum fp_top_name key) {
-    return reader->top[key] == FP_NO_FIELD ? NULL : &reader->fields[reader->top[key]];
-}
-
-int fp_event_finish(struct fp_reader *reader) {
+int fp_event_finish(struct fp_reader *reader, const uint32_t *top) {
     struct fp_trace_event *event = &reader->event;
+#define FIELD(key) (top[key] == FP_NO_FIELD ? NULL : &event->fields[top[key]])
     clear_event(event);
     event->number = reader->events;
     event->byte =
         reader->block->offset + (uint64_t)(event->raw.at - reader->block->text) - reader->block->head;
-    event->fields = reader->fields;
-    event->args = reader->args;
-    const struct fp_trace_field *ph = top_field(reader, FP_TOP_PH), *ts = top_field(reader, FP_TOP_TS);
-    const struct fp_trace_field *dur = top_field(reader, FP_TOP_DUR), *name = top_field(reader, FP_TOP_NAME);
-    const struct fp_trace_field *cat = top_field(reader, FP_TOP_CAT), *field;
+    const struct fp_trace_field *ph = FIELD(FP_TOP_PH), *ts = FIELD(FP_TOP_TS);
+    const struct fp_trace_field *dur = FIELD(FP_TOP_DUR), *name = FIELD(FP_TOP_NAME);
+    const struct fp_trace_field *cat = FIELD(FP_TOP_CAT), *field;
     if (ph)
         event->phase = ph->type == '"' && ph->value_size ? ph->value[0] : 0;
-    if ((field = top_field(reader, FP_TOP_PID)))
+    if ((field = FIELD(FP_TOP_PID)))
         read_id(field, &event->pid);
-    if ((field = top_field(reader, FP_TOP_TID)))
+    if ((field = FIELD(FP_TOP_TID)))
         read_id(field, &event->tid);
-    if ((field = top_field(reader, FP_TOP_ID)))
+    if ((field = FIELD(FP_TOP_ID)))
         read_id(field, &event->id);
     if (ts) {
         event->ts_state = (uint8_t)read_time(reader, ts, &event->ts_ns);
@@ -277,6 +272,7 @@ int fp_event_finish(struct fp_reader *reader) {
         fp_reader_note_at(reader, FP_NOTE_ODD_ARGS, (size_t)(event->raw.at - reader->block->text),
                           event->number, NULL);
     return code;
+#undef FIELD
 }
 
 const struct fp_trace_field *fp_event_arg_named(const struct fp_trace_event *event, const char *key) {

@@ -5,83 +5,15 @@
 //      decided here that the long way would decide differently: whatever is not plainly valid is left to
 //      it, faults included.
 
-#include "trace/digits.h"
+#include "trace/fast.h"
+
+#include <stdlib.h>
+
+#include "trace/plain.h"
 #include "trace/reader_internal.h"
 
-// Behind the blanks at `at`. In a clean block every byte up to a blank is one; behind its end stand zeros.
-static inline const char *blanks(const char *at) {
-    if ((unsigned char)*at > ' ')
-        return at;
-#if defined(__SSE2__)
-    const __m128i first = _mm_set1_epi8('!');
-    for (;;) {
-        __m128i bytes = _mm_loadu_si128((const __m128i *)at);
-        unsigned text = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_max_epu8(bytes, first), bytes));
-        if (text)
-            return at + __builtin_ctz(text);
-        if (!at[15])
-            return at + 15;
-        at += 16;
-    }
-#else
-    while (*at && (unsigned char)*at <= ' ')
-        at++;
-    return at;
-#endif
-}
-
-// The closing quote of the string whose text begins at `at`; NULL when a line breaks in it or the text ends.
-static inline const char *closing_quote(const char *at, const char *end) {
-#if defined(__SSE2__)
-    const __m128i quote = _mm_set1_epi8('"'), control = _mm_set1_epi8(0x1F);
-    for (; at < end; at += 16) {
-        __m128i bytes = _mm_loadu_si128((const __m128i *)at);
-        unsigned quotes = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, quote));
-        unsigned bad = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_max_epu8(bytes, control), control));
-        if (quotes | bad) {
-            unsigned first = (unsigned)__builtin_ctz(quotes | bad);
-            return quotes >> first & 1 && at + first < end ? at + first : NULL;
-        }
-    }
-    return NULL;
-#else
-    while (at < end && *at != '"' && (unsigned char)*at >= 0x20)
-        at++;
-    return at < end && *at == '"' ? at : NULL;
-#endif
-}
-
-// The end of the plain number at `at` and the place of its point (or its size); NULL for any other.
-static inline const char *number_end(const char *at, size_t *point) {
-#if defined(__SSE2__)
-    const __m128i zero = _mm_set1_epi8('0'), nine = _mm_set1_epi8(9);
-    __m128i low = _mm_sub_epi8(_mm_loadu_si128((const __m128i *)at), zero);
-    __m128i high = _mm_sub_epi8(_mm_loadu_si128((const __m128i *)(at + 16)), zero);
-    uint32_t others = ~((uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_min_epu8(low, nine), low)) |
-                        (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_min_epu8(high, nine), high)) << 16);
-#else
-    uint32_t others = 0;
-    for (int i = 0; i < 32; i++)
-        others |= (uint32_t)(at[i] < '0' || at[i] > '9') << i;
-#endif
-    if (!others)
-        return NULL;
-    unsigned size = (unsigned)__builtin_ctz(others);
-    *point = size;
-    if (at[size] == '.') {
-        others &= others - 1;
-        if (!others || (unsigned)__builtin_ctz(others) == size + 1)
-            return NULL;
-        size = (unsigned)__builtin_ctz(others);
-    }
-    char behind = at[size];
-    bool ends =
-        behind == ',' || behind == '}' || behind == ']' || behind == '\n' || behind == ' ' || behind == '\r';
-    return ends && *point && (at[0] != '0' || *point == 1) ? at + size : NULL;
-}
-
 // Behind an array or object, validated; NULL for what is not plainly valid.
-static const char *nested_end(const char *at, const char *end) {
+const char *fp_plain_nested_end(const char *at, const char *end) {
     uint64_t objects = 0; // a bit for each open bracket: 1 for an object
     unsigned depth = 0;
     size_t point;
@@ -102,7 +34,7 @@ static const char *nested_end(const char *at, const char *end) {
             at++;
             goto next;
         } else {
-            at = number_end(at + (*at == '-'), &point);
+            at = *at <= '9' ? number_end(at + (*at == '-'), &point) : word_end(at);
             if (!at)
                 return NULL;
             goto next;
@@ -134,37 +66,6 @@ static const char *nested_end(const char *at, const char *end) {
     }
 }
 
-// The value at `at` into *field. Returns what is behind it, or NULL.
-static inline const char *value_end(const char *at, const char *end, struct fp_trace_field *field) {
-    size_t point = 0;
-    const char *behind;
-    if (*at == '"') {
-        behind = closing_quote(at + 1, end);
-        if (!behind)
-            return NULL;
-        field->value = at + 1;
-        field->value_size = (uint32_t)(behind - at - 1);
-        field->type = '"';
-        field->plain = 0;
-        return behind + 1;
-    }
-    field->value = at;
-    if (*at == '[' || *at == '{') {
-        behind = nested_end(at, end);
-        field->type = *at;
-        field->plain = 0;
-    } else {
-        bool minus = *at == '-';
-        behind = number_end(at + minus, &point);
-        field->type = '0';
-        field->plain = minus ? 0 : (uint8_t)(point + 1);
-    }
-    if (!behind)
-        return NULL;
-    field->value_size = (uint32_t)(behind - at);
-    return behind;
-}
-
 // Behind a comma the next key's quote, or a closing brace; anything else is NULL.
 static inline const char *next_member(const char *at) {
     at = blanks(at);
@@ -176,17 +77,28 @@ static inline const char *next_member(const char *at) {
     return *at == '"' ? at : NULL;
 }
 
-static inline const char *read_args(struct fp_reader *reader, const char *at, const char *end) {
-    struct fp_trace_event *event = &reader->event;
-    uint8_t *after = fp_walk_args_after(reader);
+// Which argument follows which depends on what the event is: its category, where that came before, tells in
+// short.
+static inline uint8_t *args_after(struct fp_fast *fast) {
+    unsigned kind = 0;
+    if (fast->event.top[FP_TOP_CAT] != FP_NO_FIELD) {
+        const struct fp_trace_field *cat = &fast->event.fields[fast->event.top[FP_TOP_CAT]];
+        kind = cat->value_size + (unsigned char)cat->value[0];
+    }
+    return fast->arg_after[kind % FP_ARG_KINDS];
+}
+
+static inline const char *read_args(struct fp_fast *fast, const char *at, const char *end) {
+    struct fp_parsed *event = &fast->event;
+    uint8_t *after = args_after(fast);
     unsigned last = FP_ARG_COUNT;
     size_t count = 0;
     uint64_t known = 0;
     at = blanks(at + 1);
     while (*at == '"') {
-        if (count == reader->arg_room)
+        if (count == fast->arg_room)
             return NULL; // the long way makes room
-        struct fp_trace_field *arg = &reader->args[count];
+        struct fp_trace_field *arg = &event->args[count];
         unsigned id = after[last];
         size_t size;
         if (fp_arg_is_quoted(id, at + 1)) {
@@ -202,16 +114,14 @@ static inline const char *read_args(struct fp_reader *reader, const char *at, co
         last = id;
         arg->key = at + 1;
         arg->key_size = (uint32_t)size;
+        arg->known = (uint8_t)id;
         at += size + 2;
         if (*at != ':')
             return NULL;
         at = value_end(at[1] == ' ' ? at + 2 : at + 1, end, arg);
         if (!at)
             return NULL;
-        if (id < FP_ARG_COUNT) {
-            known |= 1ULL << id;
-            event->known_slot[id] = (uint32_t)count;
-        }
+        known |= 1ULL << id;
         count++;
         at = next_member(at);
         if (!at)
@@ -220,25 +130,24 @@ static inline const char *read_args(struct fp_reader *reader, const char *at, co
     if (*at != '}')
         return NULL;
     event->arg_count = (uint32_t)count;
-    event->known_args = known;
+    event->known_args = known & FP_ALL_ARGS;
     event->args_type = '{';
     return at + 1;
 }
 
-size_t fp_fast_event(struct fp_reader *reader, size_t from) {
-    struct fp_trace_event *event = &reader->event;
-    const char *begin = reader->block->text + from, *end = reader->block->text + reader->block->end,
-               *at = begin;
+// The event whose '{' is at `begin`, key by key. Returns what is behind it, or NULL.
+static const char *read_event(struct fp_fast *fast, const char *begin, const char *end) {
+    struct fp_parsed *event = &fast->event;
+    const char *at = blanks(begin + 1);
     size_t count = 0;
     event->arg_count = 0;
     event->known_args = 0;
     event->args_type = 0;
-    memset(reader->top, 0xFF, sizeof(reader->top));
-    at = blanks(at + 1);
+    memset(event->top, 0xFF, sizeof(event->top));
     while (*at == '"') {
-        if (count == reader->field_room)
-            return 0;
-        struct fp_trace_field *field = &reader->fields[count];
+        if (count == fast->field_room)
+            return NULL;
+        struct fp_trace_field *field = &event->fields[count];
         uint64_t name;
         memcpy(&name, at + 1, 8);
         const struct fp_top_key *expected = fp_top_key_of(name);
@@ -247,17 +156,17 @@ size_t fp_fast_event(struct fp_reader *reader, size_t from) {
             field->key_size = (uint32_t)expected->size;
             at += expected->size + 2;
             if (*at != ':')
-                return 0;
+                return NULL;
             at = value_end(at[1] == ' ' ? at + 2 : at + 1, end, field);
-            reader->top[fp_top_place(expected)] = (uint32_t)count;
+            event->top[fp_top_place(expected)] = (uint32_t)count;
         } else if ((name & 0xFFFFFFFFFFFF) == FP_ARGS_KEY) {
             const char *value = at[7] == ' ' ? at + 8 : at + 7;
             if (*value != '{')
-                return 0;
+                return NULL;
             field->key_size = 4;
-            at = read_args(reader, value, end);
+            at = read_args(fast, value, end);
             if (!at)
-                return 0;
+                return NULL;
             field->value = value;
             field->value_size = (uint32_t)(at - value);
             field->type = '{';
@@ -265,30 +174,50 @@ size_t fp_fast_event(struct fp_reader *reader, size_t from) {
         } else {
             const char *quote = closing_quote(at + 1, end);
             if (!quote || quote[1] != ':')
-                return 0;
+                return NULL;
             field->key_size = (uint32_t)(quote - at - 1);
             at = value_end(quote[2] == ' ' ? quote + 3 : quote + 2, end, field);
         }
         count++;
         if (!at || !(at = next_member(at)))
-            return 0;
+            return NULL;
     }
     // Behind the block's end stand zeros, which match nothing above: what was read lies before it.
     if (*at != '}' || at >= end)
-        return 0;
+        return NULL;
     event->field_count = (uint32_t)count;
-    event->raw = (struct fp_text){ begin, (size_t)(at + 1 - begin) };
-    reader->mild.cause = NULL;
-    reader->not_finite = false;
-    return (size_t)(at + 1 - reader->block->text);
+    return at + 1;
 }
 
-size_t fp_fast_next(const struct fp_reader *reader, size_t from, bool comma) {
-    const char *text = reader->block->text, *at = blanks(text + from);
+const char *fp_fast_event(struct fp_fast *fast, const char *begin, const char *end) {
+    const char *behind = fp_layout_read(&fast->layout, fast, begin, end);
+    if (!behind) {
+        behind = read_event(fast, begin, end);
+        if (!behind)
+            return NULL;
+        fast->event.raw = (struct fp_text){ begin, (size_t)(behind - begin) };
+        fp_layout_learn(&fast->layout, &fast->event);
+    }
+    fast->event.raw = (struct fp_text){ begin, (size_t)(behind - begin) };
+    return behind;
+}
+
+const char *fp_fast_next(const char *at, const char *end, bool comma) {
+    at = blanks(at);
     if (comma) {
         if (*at != ',')
-            return 0;
+            return NULL;
         at = blanks(at + 1);
     }
-    return *at == '{' && (size_t)(at - text) < reader->block->end ? (size_t)(at - text) : 0;
+    return *at == '{' && at < end ? at : NULL;
+}
+
+void fp_fast_begin(struct fp_fast *fast) {
+    memset(fast, 0, sizeof(*fast));
+    memset(fast->arg_after, FP_ARG_COUNT, sizeof(fast->arg_after));
+}
+
+void fp_fast_end(struct fp_fast *fast) {
+    free(fast->layout.nodes);
+    fast->layout.nodes = NULL;
 }

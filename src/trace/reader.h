@@ -34,6 +34,7 @@ struct fp_trace_field {
     char type;     // '"' string, '0' number, '{' object, '[' array, 't' true, 'f' false, 'n' null, 'N' NaN or
                    // infinity (salvage only)
     uint8_t plain; // the reader's own: 1 plus the place of the point in plain digits; 0: look for yourself
+    uint8_t known; // the reader's own: of an argument, its enum fp_arg_id, where the fast way found it
 };
 
 enum fp_trace_id_kind {
@@ -106,8 +107,8 @@ struct fp_trace_event {
     uint32_t field_count;
     uint32_t arg_count;
 
-    uint64_t known_args;               // bit per enum fp_arg_id
-    uint32_t known_slot[FP_ARG_COUNT]; // index into args where the bit is set
+    uint64_t known_args;                   // bit per enum fp_arg_id
+    uint32_t known_slot[FP_ARG_COUNT + 1]; // index into args where the bit is set
 };
 
 // The argument, or NULL where the event has none. A key that occurs twice is its last value.
@@ -170,7 +171,7 @@ struct fp_reader_options {
     bool salvage; // step over faults
     int threads;  // 1: all in the caller's thread; 2: another one reads, unpacks and indexes ahead; 0: 2 for
                   // inputs worth it
-    size_t block_bytes;   // of text read at once; 0: 256 KB. Many readers open at once want less
+    size_t block_bytes;   // of text read at once; 0: 64 KB. Many readers open at once want less
     uint64_t value_limit; // largest single event or header value in bytes; 0: 256 MB. Beyond it: -EFBIG
 };
 

@@ -6,6 +6,7 @@
 #define FLAGPROF_TRACE_READER_INTERNAL_H
 
 #include "trace/block.h"
+#include "trace/fast.h"
 #include "trace/reader.h"
 
 // Where in the file's grammar the next index entry stands.
@@ -42,22 +43,6 @@ struct fp_cat_slot {
     uint8_t category;
 };
 
-// The keys of an event that have a meaning.
-enum fp_top_name {
-    FP_TOP_PH,
-    FP_TOP_TS,
-    FP_TOP_DUR,
-    FP_TOP_PID,
-    FP_TOP_TID,
-    FP_TOP_ID,
-    FP_TOP_NAME,
-    FP_TOP_CAT,
-    FP_TOP_NONE, // any other
-    FP_TOP_COUNT
-};
-#define FP_NO_FIELD UINT32_MAX
-#define FP_ARG_KINDS 16
-
 #define FP_CAT_SLOTS 64
 #define FP_LANE_SLOTS 256
 
@@ -93,6 +78,7 @@ struct fp_reader {
     size_t stack_words;
 
     struct fp_trace_event event;
+    struct fp_fast fast;
     struct fp_trace_field *fields, *args;
     size_t field_room, arg_room;
     uint32_t top[FP_TOP_COUNT]; // places among the fields of the event being read, or FP_NO_FIELD
@@ -126,14 +112,6 @@ struct fp_reader {
 // FP_WALK_*.
 size_t fp_walk_event(struct fp_reader *reader, size_t entry);
 
-// Reads the event whose '{' is at position `from` of a clean block straight from the text. Returns the
-// position behind it, or 0 where it must go the long way.
-size_t fp_fast_event(struct fp_reader *reader, size_t from);
-
-// Position of the next event's '{' behind `from`, with or without a comma before it; 0 where something else
-// stands there.
-size_t fp_fast_next(const struct fp_reader *reader, size_t from, bool comma);
-
 // An event's keys with a meaning, as their first bytes, the closing quote among them.
 struct fp_top_key {
     uint64_t head, mask;
@@ -153,17 +131,15 @@ static inline size_t fp_top_place(const struct fp_top_key *key) {
     return (size_t)(key - fp_top_keys);
 }
 
-// The table of which argument follows which, for events of the category just read.
-uint8_t *fp_walk_args_after(struct fp_reader *reader);
-
 // Validates any value. Likewise.
 size_t fp_walk_value(struct fp_reader *reader, size_t entry);
 
 // The value's text, given the entry of its first character and the entry behind it.
 struct fp_text fp_walk_text(const struct fp_reader *reader, size_t entry, size_t behind);
 
-// Turns what the walk noted of an event into numbers, ids and the lane. 0 or -ENOMEM.
-int fp_event_finish(struct fp_reader *reader);
+// Turns the spans of reader->event into numbers, ids and the lane. `top` holds the places of the keys with a
+// meaning among its fields. 0 or -ENOMEM.
+int fp_event_finish(struct fp_reader *reader, const uint32_t *top);
 
 // Looks at the escapes and control bytes up to position `end`. False at the first fault (reader->fault),
 // which is then stepped over.

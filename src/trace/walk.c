@@ -279,7 +279,7 @@ static inline __attribute__((always_inline)) size_t walk_member(struct fp_reader
 
 // Which argument follows which depends on what the event is: its category, where that came before, tells in
 // short.
-uint8_t *fp_walk_args_after(struct fp_reader *reader) {
+static uint8_t *args_after(struct fp_reader *reader) {
     unsigned kind = 0;
     if (reader->top[FP_TOP_CAT] != FP_NO_FIELD) {
         const struct fp_trace_field *cat = &reader->fields[reader->top[FP_TOP_CAT]];
@@ -294,7 +294,7 @@ static size_t walk_args(struct fp_reader *reader, size_t entry) {
     const char *text = reader->block->text;
     const uint32_t *index = reader->block->index;
     const size_t end = reader->block->end;
-    uint8_t *after = fp_walk_args_after(reader);
+    uint8_t *after = args_after(reader);
     size_t count = 0;
     uint64_t known = 0;
     unsigned last = FP_ARG_COUNT;
@@ -351,7 +351,7 @@ static size_t walk_args_member(struct fp_reader *reader, size_t entry, struct fp
         if (behind >= FP_WALK_MEMORY)
             return behind;
         *field = (struct fp_trace_field){
-            text + key + 1, text + value, 4, (uint32_t)(index[behind - 1] + 1 - value), '{', 0
+            text + key + 1, text + value, 4, (uint32_t)(index[behind - 1] + 1 - value), '{', 0, 0
         };
     } else {
         behind = walk_member(reader, text, index, entry, field);
@@ -442,6 +442,8 @@ size_t fp_walk_event(struct fp_reader *reader, size_t entry) {
         }
     }
     event->field_count = (uint32_t)count;
+    event->fields = reader->fields;
+    event->args = reader->args;
     event->raw = (struct fp_text){ text + first, index[entry - 1] + 1 - first };
     return entry;
 }
