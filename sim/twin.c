@@ -195,6 +195,8 @@ static void on_activity(void *user, const flagsim_activity *activity) {
         return;
     size_t size = compose[activity->kind](record, activity, &work);
     uint32_t kind = rows[activity->kind].kind; // kernels are always written as concurrent ones [CODE: MUPTI]
+    if (self.kernel_as_armed && !fc_armed(kind))
+        kind = rows[activity->kind].other;
     memcpy(record, &kind, sizeof kind);
     write(rows[activity->kind].family, record, size, work.flaws);
 }

@@ -4,6 +4,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
+#include "tracers/faces.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -110,8 +111,13 @@ static int ask_driver(struct search *search) {
 
 static int prove(struct search *search, void *handle, const char *path, struct fp_error *err) {
     struct fp_cupti_library *library = search->library;
+    const char *face = fp_face_of(handle, path);
     int result;
     memset(library, 0, sizeof(*library));
+    if (face) {
+        fp_error_set(err, "it has CUPTI's functions but is a library of %s, whose own tracer reads it", face);
+        return -ENODEV;
+    }
     library->handle = handle;
     library->simulated = is_simulated(handle);
     if (library->simulated) {

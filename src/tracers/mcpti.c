@@ -100,7 +100,7 @@ static const struct fp_twin_symbol device_symbols[] = {
 
 static const struct fp_twin_search search = {
     .name = "mcpti",
-    .loaded_prefix = "libmcpti.so",
+    .loaded = (const char *const[]){ "libmcpti.so", NULL },
     .files = (const char *const[]){ "libmcpti.so", NULL },
     .variables = (const char *const[]){ "MACA_PATH", "METAX_PATH", NULL },
     .roots = (const char *const[]){ "/opt/maca", "/opt/maca-3.*", NULL },

@@ -125,7 +125,7 @@ static const struct fp_twin_symbol device_symbols[] = {
 
 static const struct fp_twin_search search = {
     .name = "mupti",
-    .loaded_prefix = "libmupti.so",
+    .loaded = (const char *const[]){ "libmupti.so", NULL },
     .files = (const char *const[]){ "libmupti.so", "libmupti.so.1", "libmupti.so.1.2", NULL },
     .variables = (const char *const[]){ "MUSA_HOME", NULL },
     .roots = (const char *const[]){ "/usr/local/musa", "/usr/local/musa-*", NULL },

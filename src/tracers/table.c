@@ -14,6 +14,9 @@ const struct fp_accelerator_row fp_accelerator_rows[] = {
 #if !defined(FP_ONLY) || defined(FP_ONLY_CUDA)
     { "cuda", &fp_cupti_ops, "cuptiActivityEnable" },
 #endif
+#if !defined(FP_ONLY) || defined(FP_ONLY_PPU)
+    { "ppu", &fp_cupti_ppu_ops, "hgptiActivityEnable" },
+#endif
 #if !defined(FP_ONLY) || defined(FP_ONLY_METAX)
     { "metax", &fp_mcpti_ops, "mcptiActivityGetApiName" },
 #endif

@@ -56,6 +56,9 @@ enum fp_twin_field {
     FP_TWIN_FIELDS
 };
 
+// The largest of CUPTI's own records has 248 bytes.
+enum { FP_TWIN_ONE_RECORD = 256 };
+
 struct fp_twin_place {
     uint16_t offset;
     uint8_t bytes; // 0: this vendor has no such field
@@ -71,8 +74,10 @@ struct fp_twin_kind {
     enum fp_twin_shape shape;
     enum fp_kind kind; // what a lost one is counted as; FP_KIND_COUNT for what is no event
     const char *word;
-    enum { FP_TWIN_NEEDED, FP_TWIN_WANTED, FP_TWIN_READ_ONLY } arming; // READ_ONLY: read, but not asked for
-    uint32_t domain;                                                   // of an API kind
+    // EITHER: kinds of one shape that exclude each other, of which one is needed. READ_ONLY: read, but not
+    // asked for.
+    enum { FP_TWIN_NEEDED, FP_TWIN_WANTED, FP_TWIN_READ_ONLY, FP_TWIN_EITHER } arming;
+    uint32_t domain; // of an API kind
 };
 
 struct fp_twin_layout {
@@ -80,6 +85,9 @@ struct fp_twin_layout {
     // How far into a record of another size the fields still lie where this layout has them: what is behind
     // is then not read.
     uint16_t sure_bytes[FP_TWIN_SHAPES];
+    // Only a record's beginning is known: `bytes` are those of that prefix until the library's iterator has
+    // shown how long its records are.
+    bool prefix_only[FP_TWIN_SHAPES];
     struct fp_twin_place place[FP_TWIN_SHAPES][FP_TWIN_FIELDS];
     const struct fp_twin_kind *kinds;
     size_t kind_count;

@@ -17,8 +17,7 @@
 
 #define NO_NAME UINT32_MAX
 
-enum { STEP = 8, CBIDS = 2048, DOMAINS = 3 };
-enum { ONE_RECORD = 256 }; // the largest of CUPTI's own has 248 bytes
+enum { STEP = 8, CBIDS = 2048, DOMAINS = 3, ABLATED_BOUND = 1000 };
 
 enum extra_key { KEY_QUEUED, KEY_GRAPH, KEY_GRAPH_NODE, KEY_COUNT };
 
@@ -36,6 +35,7 @@ struct fp_twin_decoder {
     struct fp_call_record *unnamed;
     size_t unnamed_count, unnamed_capacity;
     uint16_t read_bytes[FP_TWIN_SHAPES]; // what is read of a record of each shape
+    size_t seen_strides[FP_TWIN_SHAPES]; // the least step over one; 0: none yet
     struct fp_twin_seen seen;
     void (*launch)(void *owner, uint32_t thread, uint64_t start, fp_vendor_id id);
     void *launch_owner;
@@ -293,8 +293,9 @@ struct settling {
 // call is.
 static void settle_driver_call(void *owner, const struct fp_call_record *call, bool is_nested) {
     struct settling *settling = owner;
+    struct call_row row = call_of(settling->decoder, settling->sink, call->domain, call->cbid);
     if (!is_nested || settling->decoder->options.all_calls)
-        emit_call(settling->decoder, settling->sink, call, !is_nested);
+        emit_call(settling->decoder, settling->sink, call, !is_nested && row.sorts & FP_CALL_LAUNCH);
 }
 
 // `call` may be one of those kept already, which move when room is made.
@@ -328,10 +329,10 @@ static void take_call(struct fp_twin_decoder *decoder, const struct fp_sink *sin
             emit_call(decoder, sink, call, launches);
         return;
     }
-    if (launches) {
+    if (launches || row.sorts & (FP_CALL_CAPTURE_BEGIN | FP_CALL_CAPTURE_END)) {
         struct settling settling = { decoder, sink };
         fp_nested_calls_driver_call(decoder->nested, call, settle_driver_call, &settling);
-    } else if (all || row.sorts & (FP_CALL_CAPTURE_BEGIN | FP_CALL_CAPTURE_END)) {
+    } else if (all) {
         emit_call(decoder, sink, call, false);
     }
 }
@@ -393,13 +394,32 @@ static void lose_rest(struct fp_twin_decoder *decoder, const struct fp_sink *sin
     sink->note(sink->owner, text);
 }
 
+// A library whose records are known by their beginning alone shows how long they are by its steps.
+static void learn_stride(struct fp_twin_decoder *decoder, const uint8_t *at, size_t stride) {
+    const struct fp_twin_kind *kind = fp_twin_kind_of(decoder->options.layout, fp_twin_number(at));
+    if (kind && (decoder->seen_strides[kind->shape] == 0 || stride < decoder->seen_strides[kind->shape]))
+        decoder->seen_strides[kind->shape] = stride;
+}
+
+// How long the last record of a buffer is, behind which no step was made.
+static size_t last_bytes(const struct fp_twin_decoder *decoder, const struct fp_twin_kind *kind,
+                         size_t room) {
+    const struct fp_twin_layout *layout = decoder->options.layout;
+    if (!kind)
+        return room;
+    if (!layout->prefix_only[kind->shape])
+        return layout->bytes[kind->shape];
+    size_t seen = decoder->seen_strides[kind->shape];
+    return seen ? seen : room <= FP_TWIN_ONE_RECORD ? room : layout->bytes[kind->shape];
+}
+
 // The last record that the iterator gave, and what lies behind it.
 static void decode_tail(struct fp_twin_decoder *decoder, const struct fp_sink *sink,
                         const struct fp_twin_surroundings *around, const uint8_t *last, const uint8_t *end,
                         int status) {
     const struct fp_twin_layout *layout = decoder->options.layout;
     const struct fp_twin_kind *kind = fp_twin_kind_of(layout, fp_twin_number(last));
-    size_t room = (size_t)(end - last), bytes = kind ? layout->bytes[kind->shape] : room;
+    size_t room = (size_t)(end - last), bytes = last_bytes(decoder, kind, room);
     if (room < bytes) {
         lose(sink, kind, FP_LOSS_MALFORMED); // cut off by the end of the buffer
         return;
@@ -415,12 +435,17 @@ static void decode_by_iterator(struct fp_twin_decoder *decoder, const struct fp_
     const uint8_t *end = buffer + valid, *at = NULL;
     void *next = NULL;
     int status;
-    while ((status = decoder->options.next(buffer, valid, &next)) == 0 && next) {
+    // No bound on the number of records: a call may bring three small ones, of 24 bytes and more.
+    for (size_t count = 0; (status = decoder->options.next(buffer, valid, &next)) == 0 && next; count++) {
+        if (fp_ablated("bound") && count == ABLATED_BOUND)
+            break;
         uintptr_t least = at ? (uintptr_t)at + sizeof(uint32_t) : (uintptr_t)buffer;
         if ((uintptr_t)next < least || (uintptr_t)next > (uintptr_t)end - sizeof(uint32_t))
             break; // it went back, or left the buffer
-        if (at)
+        if (at) {
+            learn_stride(decoder, at, (size_t)((uint8_t *)next - at));
             read_record(decoder, sink, around, at, (size_t)((uint8_t *)next - at));
+        }
         at = next;
     }
     if (at)
@@ -451,7 +476,7 @@ static void lose_gap(const struct fp_twin_decoder *decoder, const struct fp_sink
                      size_t bytes) {
     const struct fp_twin_kind *kind = fp_twin_kind_of(decoder->options.layout, fp_twin_number(at));
     lose(sink, kind, kind ? FP_LOSS_MALFORMED : FP_LOSS_UNKNOWN_KIND);
-    if (bytes > ONE_RECORD)
+    if (bytes > FP_TWIN_ONE_RECORD)
         sink->lose(sink->owner, FP_KIND_COUNT, FP_LOSS_UNCOUNTED, 1);
     fp_log(decoder->options.log_name, "%zu bytes passed over, kind %u at their head", bytes,
            fp_twin_number(at));
@@ -507,6 +532,8 @@ void fp_twin_count_records(const struct fp_twin_layout *layout, const uint8_t *b
             return; // its size is not known, so neither is what follows
         if (kind->kind != FP_KIND_COUNT)
             counts[kind->kind]++;
+        if (layout->prefix_only[kind->shape])
+            return;
         at += layout->bytes[kind->shape];
     }
 }

@@ -151,6 +151,7 @@ int fp_twin_probe(struct fp_twin_layout *layout, fp_twin_next_fn next, struct fp
     for (size_t at = 0; at < layout->kind_count; at++) {
         const struct fp_twin_kind *kind = &layout->kinds[at];
         size_t stride = stride_of(next, kind->number, filler);
+        layout->prefix_only[kind->shape] &= stride == 0;
         if (stride == 0 || stride == layout->bytes[kind->shape])
             continue;
         if (stride < layout->sure_bytes[kind->shape]) {
@@ -236,7 +237,8 @@ void fp_twin_evidence_add(struct fp_twin_evidence *evidence, const struct fp_twi
         }
         const struct fp_twin_kind *kind = fp_twin_kind_of(layout, fp_twin_number(buffer + at));
         size_t bytes = kind ? layout->bytes[kind->shape] : STEP;
-        read_to = at + bytes;
+        read_to =
+            kind && layout->prefix_only[kind->shape] && valid - at <= FP_TWIN_ONE_RECORD ? valid : at + bytes;
         bool plausible =
             kind && bytes <= valid - at && fp_twin_is_plausible(layout, around, kind, buffer + at);
         if (kind && bytes <= valid - at && (placed || plausible))

@@ -7,6 +7,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
+#include "tracers/faces.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -151,12 +152,26 @@ static int judge(struct fp_twin_library *library, const struct fp_twin_search *s
     return library->probed_differences < 0 ? library->probed_differences : result;
 }
 
+static int check_face(const struct fp_twin_search *search, void *handle, const char *path,
+                      struct fp_error *err) {
+    const char *face = search->face ? fp_face_of(handle, path) : NULL;
+    if (!search->face || (face && strcmp(face, search->face) == 0))
+        return 0;
+    fp_error_set(err, "it has the functions but is not known to be a %s's library%s%s", search->face,
+                 face ? ", but for one of " : "", face ? face : "");
+    return -ENODEV;
+}
+
 static int prove(struct finding *finding, void *handle, const char *path, struct fp_error *err) {
     struct fp_twin_library *library = finding->library;
     int result;
     memset(library, 0, sizeof(*library));
     library->handle = handle;
     library->simulated = dlsym(handle, SIMULATION_MARK) != NULL;
+    snprintf(library->path, sizeof(library->path), "%s", path);
+    result = check_face(finding->search, handle, path, err);
+    if (result != 0)
+        return result;
     if (library->simulated) {
         result = ask_devices(finding->search, handle, &library->device, &library->device_count, err);
     } else {
@@ -206,12 +221,13 @@ static bool try(struct finding *finding, const char *path) {
 static void list_loaded(const struct fp_twin_search *search, struct fp_library_list *real,
                         struct fp_library_list *simulated) {
     char path[FP_LIBRARY_PATH_BYTES];
-    for (size_t nth = 0; fp_library_loaded(search->loaded_prefix, nth, path, sizeof(path)); nth++) {
-        void *handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
-        fp_library_list_add(handle && dlsym(handle, SIMULATION_MARK) ? simulated : real, path);
-        if (handle)
-            dlclose(handle);
-    }
+    for (const char *const *prefix = search->loaded; *prefix; prefix++)
+        for (size_t nth = 0; fp_library_loaded(*prefix, nth, path, sizeof(path)); nth++) {
+            void *handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+            fp_library_list_add(handle && dlsym(handle, SIMULATION_MARK) ? simulated : real, path);
+            if (handle)
+                dlclose(handle);
+        }
 }
 
 static bool try_all(struct finding *finding, const struct fp_library_list *list) {

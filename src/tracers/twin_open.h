@@ -61,7 +61,7 @@ struct fp_twin_library;
 // Lists end with NULL, symbol tables with an empty row.
 struct fp_twin_search {
     const char *name;                // for the log: "mcpti"
-    const char *loaded_prefix;       // of a copy that the process has: "libmcpti.so"
+    const char *const *loaded;       // how the names of copies begin that the process has: "libmcpti.so"
     const char *const *files;        // names on disk, newest first
     const char *const *variables;    // environment variables that name a root
     const char *const *roots;        // usual roots; '*' is expanded
@@ -69,6 +69,8 @@ struct fp_twin_search {
     const char *const *device_files; // libraries that know the devices
     const struct fp_twin_symbol *symbols, *device_symbols;
     const struct fp_twin_layout *layout;
+    const char
+        *face; // of those whose functions others have too: faces.h must know it for this one's; or NULL
     // After binding, before the layout is probed: is this what we take it for? May be NULL.
     int (*confirm)(const struct fp_twin_library *library, struct fp_error *err);
 };

@@ -295,6 +295,10 @@ static int register_callbacks(struct fp_tracer *tracer, struct fp_error *err) {
     if (result != 0)
         return result;
     atomic_store(&profile->shared->layout, &tracer->library.layout);
+    static bool registered; // asked by an ablation alone
+    if (fp_ablated("registration") && registered)
+        return 0;
+    registered = true;
     result = say(tracer, "registering", "the buffer callbacks",
                  tracer->library.call.register_callbacks(profile->requested, profile->completed));
     if (result != 0) {
@@ -316,19 +320,43 @@ static void disarm(struct fp_tracer *tracer) {
         }
 }
 
+static bool is_armed(const struct fp_tracer *tracer, enum fp_twin_shape shape) {
+    const struct fp_twin_layout *layout = &tracer->library.layout;
+    for (size_t at = 0; at < layout->kind_count && at < KINDS_MAX; at++)
+        if (tracer->armed[at] && layout->kinds[at].shape == shape)
+            return true;
+    return false;
+}
+
+// Of kinds that exclude each other the refusal of one is no news while another is armed, or may be.
+static bool may_lack(const struct fp_tracer *tracer, size_t at) {
+    const struct fp_twin_layout *layout = &tracer->library.layout;
+    const struct fp_twin_kind *kind = &layout->kinds[at];
+    for (size_t other = at + 1; other < layout->kind_count; other++)
+        if (layout->kinds[other].arming == FP_TWIN_EITHER && layout->kinds[other].shape == kind->shape)
+            return true;
+    return false;
+}
+
+static bool is_needed(const struct fp_tracer *tracer, size_t at) {
+    const struct fp_twin_kind *kind = &tracer->library.layout.kinds[at];
+    return kind->arming == FP_TWIN_NEEDED || (kind->arming == FP_TWIN_EITHER && !may_lack(tracer, at));
+}
+
 static int arm(struct fp_tracer *tracer, struct fp_error *err) {
     const struct fp_twin_layout *layout = &tracer->library.layout;
     for (size_t at = 0; at < layout->kind_count && at < KINDS_MAX; at++) {
         const struct fp_twin_kind *kind = &layout->kinds[at];
-        if (kind->arming == FP_TWIN_READ_ONLY)
+        if (kind->arming == FP_TWIN_READ_ONLY ||
+            (kind->arming == FP_TWIN_EITHER && is_armed(tracer, kind->shape)))
             continue;
         int result = say(tracer, "enabling", kind->word, tracer->library.call.enable(kind->number));
         tracer->armed[at] = result == 0;
-        if (result != 0 && (kind->arming == FP_TWIN_NEEDED || result == tracer->profile->busy_result)) {
+        if (result != 0 && (is_needed(tracer, at) || result == tracer->profile->busy_result)) {
             tell_refusal(tracer, err, kind->word, result);
             return refused(tracer, result);
         }
-        if (result != 0)
+        if (result != 0 && kind->arming != FP_TWIN_EITHER)
             note(tracer, "%s does not record %s here (%s)", tracer->profile->title, kind->word,
                  fp_twin_result_text(&tracer->library, result));
     }
@@ -352,7 +380,8 @@ static void discard_leftovers(struct fp_tracer *tracer) {
 
 // NULL where the library's own is not to be trusted.
 static fp_twin_next_fn iterator_of(const struct fp_tracer *tracer) {
-    bool by_size = tracer->profile->manners & FP_TWIN_WALK_BY_SIZE && !fp_ablated("iterator");
+    bool by_size =
+        tracer->profile->manners & FP_TWIN_WALK_BY_SIZE ? !fp_ablated("iterator") : fp_ablated("stride");
     return by_size ? NULL : tracer->library.call.next_record;
 }
 

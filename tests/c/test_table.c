@@ -12,10 +12,8 @@
 static const struct {
     const char *accelerator, *tracer;
 } pinned[] = {
-    { "cuda", "cupti" },
-    { "metax", "mcpti" },
-    { "musa", "mupti" },
-    { "dcu", "roctracer" },
+    { "cuda", "cupti" }, { "ppu", "cupti" },     { "metax", "mcpti" },
+    { "musa", "mupti" }, { "dcu", "roctracer" },
 };
 
 enum { PINNED = sizeof(pinned) / sizeof(pinned[0]) };

@@ -5,6 +5,7 @@
 // Out: a table's rows, each run twice.
 #include "twin_sessions.h"
 
+#include "tracers/cupti.h"
 #include "tracers/mcpti.h"
 #include "tracers/mupti.h"
 
@@ -18,6 +19,16 @@ static void scenario_refused_numbers(void) {
     struct fp_tracer_options options = { .size = sizeof(options), .library = library };
     CHECK_EQUAL(ops->open(&options, &tracer, &err), -ENODEV);
 }
+
+static const struct vendor {
+    const char *name;
+    const struct fp_tracer_ops *ops;
+    const char *library;
+} vendors[] = {
+    { "mcpti", &fp_mcpti_ops, BUILD_DIR "/sim/mcpti/libmcpti.so" },
+    { "mupti", &fp_mupti_ops, BUILD_DIR "/sim/mupti/libmupti.so.1" },
+    { "ppu", &fp_cupti_ppu_ops, BUILD_DIR "/sim/ppu/libhgpti.so" },
+};
 
 static const struct {
     const char *vendor, *countermeasure, *faults;
@@ -34,6 +45,13 @@ static const struct {
     { "mupti", "lost", "drop_records", scenario_vendor_drops },
     { "mupti", "layout", "other_layout=10", scenario_refused_layout },
     { "mupti", "numbers", "other_numbers=2", scenario_refused_numbers },
+    { "ppu", "ids", "", scenario_faulty_but_whole },
+    { "ppu", "clock", "", scenario_clock },
+    { "ppu", "lost", "drop_records", scenario_vendor_drops },
+    { "ppu", "layout", "other_layout=4", scenario_refused_layout },
+    { "ppu", "stride", "own_buffers_only", scenario_faulty_but_whole },
+    { "ppu", "bound", "", scenario_many_small_records },
+    { "ppu", "registration", "replaced_callbacks", scenario_sessions_in_a_row },
     { "mupti", "window", "no_external_records", scenario_faulty_but_whole },
 };
 
@@ -42,9 +60,11 @@ enum { CHANCES = 10 };
 static void without_its_countermeasure_each_silent_fault_is_noticed(void **state) {
     (void)state;
     for (size_t at = 0; at < sizeof(rows) / sizeof(rows[0]); at++) {
-        bool metax = strcmp(rows[at].vendor, "mcpti") == 0;
-        ops = metax ? &fp_mcpti_ops : &fp_mupti_ops;
-        library = metax ? BUILD_DIR "/sim/mcpti/libmcpti.so" : BUILD_DIR "/sim/mupti/libmupti.so.1";
+        const struct vendor *vendor = vendors;
+        while (strcmp(vendor->name, rows[at].vendor) != 0)
+            vendor++;
+        ops = vendor->ops;
+        library = vendor->library;
         unsetenv("FLAGOS_TEST_ABLATE");
         run(rows[at].faults, rows[at].scenario);
         setenv("FLAGOS_TEST_ABLATE", rows[at].countermeasure, 1);

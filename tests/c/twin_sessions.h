@@ -378,6 +378,22 @@ static inline void scenario_clock(void) {
     CHECK(last > begin, "nothing was mapped");
 }
 
+// A call brings three small records or more, so one buffer of 2 MB holds thousands.
+static inline void scenario_many_small_records(void) {
+    enum { MANY = 3000 };
+    open_tracer();
+    collect_begin(&all);
+    start();
+    for (int i = 0; i < MANY; i++)
+        launch(i % LAUNCHES);
+    flagsim_device_synchronize();
+    CHECK_EQUAL(stop(), 0);
+    CHECK_EQUAL(collected_count(&all, FP_KIND_KERNEL), MANY);
+    CHECK_EQUAL(collected_count(&all, FP_KIND_DRIVER), MANY / 5); // every fifth is the driver's own
+    CHECK_EQUAL(all.correlation_count, MANY);
+    CHECK_EQUAL(collected_lost(&all), 0);
+}
+
 static inline void scenario_sessions_in_a_row(void) {
     open_tracer();
     for (int i = 0; i < 300; i++) {

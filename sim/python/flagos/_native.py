@@ -19,7 +19,7 @@ from . import _build, _places
 # FLAGOS_SIM_<NAME> names another variant: FLAGOS_SIM_CUPTI=12.8 is the folder cupti-12.8.
 _FACADES = {
     "cuda": ("cupti", "13.0"),
-    "ppu": ("cupti", "13.0"),
+    "ppu": ("ppu", ""),
     "metax": ("mcpti", ""),
     "dcu": ("roctracer", ""),
     "ascend": ("mspti", ""),

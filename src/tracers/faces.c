@@ -1,0 +1,46 @@
+// faces.c - who is behind CUPTI's function names (faces.h).
+
+#include "tracers/faces.h"
+
+#include "base/env.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *accelerator;
+    const char *symbol; // of the vendor's own
+    const char *file;   // how its file's name begins
+    const char *homes[3];
+} faces[] = {
+    // The SDK maps HGPTI to CUPTI name by name; its CUDA-compatible half lies in $PPU_SDK/CUDA_SDK [CODE]
+    { "ppu", "hgptiActivityEnable", "libhgpti.so", { "PPU_SDK", "PPU_HOME", NULL } },
+    { "metax", "mcptiActivityGetApiName", "libmcpti.so", { "MACA_PATH", "METAX_PATH", NULL } },
+};
+
+static bool lies_in(const char *path, const char *home) {
+    char folder[PATH_MAX], file[PATH_MAX];
+    if (!home || !realpath(home, folder) || !realpath(path, file))
+        return false;
+    size_t length = strlen(folder);
+    return length > 1 && strncmp(file, folder, length) == 0 && file[length] == '/';
+}
+
+const char *fp_face_of(void *handle, const char *path) {
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    const char *name = slash ? slash + 1 : path;
+    for (size_t at = 0; at < sizeof(faces) / sizeof(faces[0]); at++) {
+        if (handle && dlsym(handle, faces[at].symbol))
+            return faces[at].accelerator;
+        if (name && strncmp(name, faces[at].file, strlen(faces[at].file)) == 0)
+            return faces[at].accelerator;
+        for (size_t home = 0; path && faces[at].homes[home]; home++)
+            if (lies_in(path, fp_env_text(faces[at].homes[home])))
+                return faces[at].accelerator;
+    }
+    return NULL;
+}
