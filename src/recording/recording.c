@@ -273,12 +273,13 @@ int fp_recording_finish(struct fp_recording *recording, int64_t window_start_ns,
     }
     recording->state = FINISHED;
     struct fp_store *store = &recording->store;
+    size_t drained = store->count;
     int result = fp_store_join(store, window_start_ns, window_end_ns, err);
     fp_store_window(store, window_start_ns, window_end_ns);
     fp_ledger_settle(store);
-    fp_log("recording", "window [%lld, %lld]: %zu kept, %llu linked of %llu", (long long)window_start_ns,
-           (long long)window_end_ns, store->count, (unsigned long long)store->ledger.linked,
-           (unsigned long long)store->ledger.linkable);
+    fp_log("recording", "window [%lld, %lld]: %zu kept, %zu discarded, %llu linked of %llu candidates",
+           (long long)window_start_ns, (long long)window_end_ns, store->count, drained - store->count,
+           (unsigned long long)store->ledger.linked, (unsigned long long)store->ledger.linkable);
     return result;
 }
 
