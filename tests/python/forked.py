@@ -1,8 +1,8 @@
 # forked.py - many small programs for the price of one `import torch`: each runs in a child forked from a process that
 # has imported torch and done nothing with it.
 #
-# In:  {name: (environment on top, script)}. Out: {name: Done}, each with the child's own output and status. A script that
-#      needs to come before torch, or to own its process from the start, belongs into run_torch instead.
+# In:  {name: (environment on top, script)}. Out: {name: Done}, each with the child's own output; its status is 1 where the
+#      script raised. A script about the beginning or the end of a process belongs into run_torch instead.
 
 import json
 
@@ -10,8 +10,9 @@ from conftest import TREE, Done, python_environment, run
 from echo_accelerator import PREAMBLE
 
 SERVER = """
-import json, os, sys
+import json, os, sys, traceback
 import torch
+import torch._dynamo  # half of what a first profile costs is importing it
 cases, status = json.load(open("cases.json")), {}
 for at, (environment, script) in enumerate(cases):
     pid = os.fork()
@@ -21,11 +22,16 @@ for at, (environment, script) in enumerate(cases):
         os.mkdir(f"{at}")
         os.chdir(f"{at}")
         os.environ.update(environment)
-        exec(compile(script, f"case{at}", "exec"), {"__name__": "__main__"})
-        break
+        try:
+            exec(compile(script, f"case{at}", "exec"), {"__name__": "__main__"})
+            end = 0
+        except BaseException:
+            traceback.print_exc()
+            end = 1
+        sys.stdout.flush()
+        os._exit(end)  # the interpreter's own end costs more than most scripts
     status[at] = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-else:
-    print(json.dumps(status))
+print(json.dumps(status))
 """
 
 
