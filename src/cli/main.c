@@ -15,6 +15,7 @@ static const struct fp_verb verbs[] = {
     { "cut", fp_cut_main, "take a part out of a trace, by time, step, kernel, device and more" },
     { "diff", fp_diff_main, "what changed between two traces, beyond the noise" },
     { "stats", fp_stats_main, "where does the time go?" },
+    { "conformance", fp_conformance_main, "does recording on this accelerator keep the contract?" },
     { "info", fp_info_main, "what would record here, and why each other would not" },
     { "fix", fp_fix_main, "write a valid, viewer-safe trace from a broken one" },
     { "merge", fp_merge_main, "put the traces of many ranks into one, and compare their clocks" },

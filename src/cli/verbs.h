@@ -17,6 +17,7 @@ struct fp_verb {
     const char *summary;                // one line for `flagprof --help`
 };
 
+int fp_conformance_main(int argc, char **argv);
 int fp_convert_main(int argc, char **argv);
 int fp_check_main(int argc, char **argv);
 int fp_cut_main(int argc, char **argv);

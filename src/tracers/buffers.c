@@ -6,6 +6,8 @@
 
 #include "tracers/buffers.h"
 
+#include "tracers/keep.h"
+
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -234,6 +236,7 @@ bool fp_buffers_take(struct fp_buffers *buffers, struct fp_buffer *buffer) {
     if (buffers->taken_next == buffers->taken_count)
         return false;
     *buffer = buffers->taken[buffers->taken_next++];
+    fp_keep_buffer(buffer->bytes, buffer->valid);
     return true;
 }
 

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "tracers/clock.h"
 #include "tracers/id_stack.h"
+#include "tracers/keep.h"
 #include "tracers/ring.h"
 #include "tracers/roctracer_decode.h"
 #include "tracers/roctracer_open.h"
@@ -182,6 +183,7 @@ static void on_records(const char *begin, const char *end, void *argument) {
     struct fp_tracer *tracer = argument;
     if (!enter(tracer))
         return;
+    fp_keep_buffer((const uint8_t *)begin, (size_t)(end - begin));
     if (fp_roc_read_records(begin, end, tracer->names, put_work, tracer) > 0)
         atomic_fetch_add(&tracer->malformed, 1);
     if (tracer->wake)

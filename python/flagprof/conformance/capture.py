@@ -1,11 +1,11 @@
-"""Records the parity workload with FlagProf, with everything that the seven assertions look at.
+"""Records the workload with FlagProf, with everything that contract and parity look at.
 
     python capture.py DEVICE FOLDER [FAULTS ...]
 
-DEVICE: flagos (the simulated one), cuda, or that of a vendor's backend. Writes FOLDER/none.json, the trace, and FOLDER/none.tables.json, what torch's own
-tables say of each operator. With FAULTS, for the test build of the adaptor: one such pair for each of them instead, each
-recorded with these faults (src/kineto/ablation.h). The schedule has a warm-up with device work of its own, which must not
-be in the trace.
+DEVICE: flagos (the simulated one), cuda, or that of a vendor's backend. Writes FOLDER/none.json, the trace, and
+FOLDER/none.tables.json, what torch's own tables say of each operator. With FAULTS, for the test build of the adaptor: one
+such pair for each of them instead, each recorded with these faults (src/kineto/ablation.h). The schedule has a warm-up
+with device work of its own, which must not be in the trace.
 """
 
 import importlib
@@ -14,22 +14,23 @@ import os
 import pathlib
 import sys
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import flagprof  # noqa: E402
 import torch  # noqa: E402
+import workload  # noqa: E402
 from torch.profiler import ProfilerActivity, profile, record_function, schedule  # noqa: E402
 
-import workload  # noqa: E402
-
-DEVICE = sys.argv[1]
-if DEVICE == "cuda":
-    flagprof.use_cuda()
-elif not hasattr(torch, DEVICE):  # a backend that torch does not load by itself
-    importlib.import_module(DEVICE)
-
 RANGE = "parity range"
+
+
+def prepare(device):
+    """Makes the device known to torch and to FlagProf, and does what only the first use of it does."""
+    if device == "cuda":
+        flagprof.use_cuda()
+    elif not hasattr(torch, device):  # a backend that torch does not load by itself
+        importlib.import_module(device)
+    workload.run(device)
 
 
 def operators_of(prof):
@@ -61,7 +62,7 @@ def record(device, folder, name):
 
 def main():
     device, folder, *faults = sys.argv[1:]
-    workload.run(device)
+    prepare(device)
     for fault in faults or ["none"]:
         os.environ["FLAGOS_TEST_ABLATE"] = fault
         record(device, pathlib.Path(folder), fault)

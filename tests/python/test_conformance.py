@@ -1,0 +1,95 @@
+# test_conformance.py - `flagprof conformance`: what it prints, what it leaves, and that its cases bite.
+#
+# The C form runs for every row in the C tests (tests/c/contract.cmake); here faults of the simulator must make a case fail
+# that can be named, and one row goes through torch, as on a machine with a device.
+
+import json
+import struct
+
+import pytest
+from conftest import TREE
+from echo_accelerator import adaptor_cache  # noqa: F401
+from simulated import device_environment  # noqa: F401
+from test_verbs_schema import fits
+
+CASES = 12
+ROW = "metax"
+
+
+@pytest.fixture
+def native(run_cli, tmp_path):
+    if TREE.installed or not (TREE.build / "sim" / "workload").is_dir():
+        pytest.skip("the workload for the simulated vendors is not built")
+
+    def call(*arguments, faults="", row=ROW):
+        return run_cli("conformance", "--native", "--row", row, "--json", *arguments, cwd=tmp_path,
+                       env={"FLAGOS_SIM_FAULTS": faults, "FLAGOS_ACCELERATOR": None})  # fmt: skip
+
+    return call
+
+
+def results(done):
+    return {case["case"]: case["result"] for case in json.loads(done.stdout)["cases"]}
+
+
+def test_a_row_says_what_it_ran_on_and_what_was_seen(native, tree, tmp_path):
+    report = native().json()
+    fits(report, json.loads((tree.root / "docs" / "schema" / "flagprof-conformance-1.json").read_text()))
+    assert len(report["cases"]) == CASES and report["failed"] == 0
+    assert all(case["seen"] for case in report["cases"])
+    (row,) = report["rows"]
+    assert (row["row"], row["form"], row["ran_on"], row["tracer"]) == (ROW, "C", "simulation", "mcpti")
+    assert any("SIMULATION" in note and "no hardware" in note for note in report["notes"])
+    assert list(tmp_path.iterdir()) == [], "nothing is left behind where nothing failed"
+
+
+# A fault of the vendor's library, and the case that must see it.
+BITES = {
+    "lose_records=5": "kernel_events",
+    "drop_records=4": "repeated_sessions",
+    "timing_zero=3": "kernel_events",
+    "name_null=2": "kernel_events",
+    "push_fails=3": "device_time_goes_to_the_right_operator",
+    "no_external_records=2": None,  # MUSA's tracer helps itself: nothing may fail
+}
+
+
+@pytest.mark.parametrize("fault", BITES)
+def test_a_fault_makes_its_case_fail(native, fault):
+    done = native(faults=fault, row="musa" if fault.startswith("no_external") else ROW)
+    failed = {case for case, result in results(done).items() if result == "FAIL"}
+    assert (BITES[fault] in failed) if BITES[fault] else not failed, done
+    assert done.returncode == (1 if failed else 0)
+
+
+def test_a_failed_row_leaves_the_vendors_bytes_and_their_strings(native, tmp_path):
+    done = native("--save", "left", faults="lose_records=5")
+    assert done.returncode == 1 and "send that folder" in done.stdout
+    (buffers,) = (tmp_path / "left" / ROW).glob("*.bin")
+    data, sizes = buffers.read_bytes(), []
+    while data:
+        (size,) = struct.unpack("<Q", data[:8])
+        sizes.append(size)
+        assert len(data) >= 8 + size
+        data = data[8 + size :]
+    assert sizes and sum(sizes) > 0
+    strings = buffers.with_suffix(".strings").read_text()
+    assert "contract_kernel_3" in strings
+    for line in strings.splitlines():
+        number, offset, text = line.split(" ", 2)
+        assert int(offset) < sizes[int(number)] and text
+
+
+def test_a_row_whose_process_dies_is_a_failed_row(native):
+    report = json.loads(native("--workload", "/no/such/library.so").stdout)
+    assert report["failed"] == 1 and report["rows"][0]["ran_on"] == "nothing"
+
+
+def test_torchs_form_judges_contract_and_parity(run_cli, device_environment, tmp_path):  # noqa: F811
+    if TREE.installed:
+        pytest.skip("runs from the source tree")
+    done = run_cli("conformance", "--row", ROW, "--python", TREE.python, "--json", cwd=tmp_path, timeout=200,
+                   env={**device_environment, "FLAGOS_ACCELERATOR": None})  # fmt: skip
+    report = done.json()
+    assert report["rows"][0]["form"] == "torch" and report["rows"][0]["torch"]
+    assert len(report["cases"]) == CASES + 7 and report["passed"] == CASES + 7, report
