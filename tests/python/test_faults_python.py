@@ -4,6 +4,7 @@
 # stock torch itself dies of is written beside the test; where FlagProf can cure it, the program's own status stands.
 
 import json
+import re
 import struct
 import sys
 
@@ -262,6 +263,7 @@ def body():
         y = (y + y).relu()
     return y.sum().item()
 def session(text):
+    print(f"session {len(sessions)}", file=sys.stderr, flush=True)
     faults(text)
     flagos.reset_simulator_counts()
     with profile(activities=BOTH) as prof:
@@ -272,7 +274,7 @@ def session(text):
     os.unlink(path)
     starts, finishes = ([e["id"] for e in found["traceEvents"] if e.get("cat") == "ac2g" and e["ph"] == half]
                         for half in "sf")
-    sessions[text] = {"value": value, "truth": truth, "ledger": found["flagprof_ledger"],
+    sessions[text] = {"value": value, "truth": truth, "ledger": found["flagprof_ledger"], "last": flagprof.last_ledger(),
                       "starts": sorted(starts), "finishes": sorted(set(finishes)),
                       "lone": len(set(starts) ^ set(finishes)), "twice": len(starts) - len(set(starts)),
                       "names": sorted({e["name"] for e in found["traceEvents"] if e.get("cat") == "kernel"}),
@@ -294,7 +296,32 @@ def sessions(tree, device_environment, tmp_path_factory):  # noqa: F811
     script = PREAMBLE + SETUP.replace("{flagprof}", "True") + FAULTS + f"for text in {NAMES!r}: session(text)\n"
     (folder / "script.py").write_text(script + "print(json.dumps(sessions))\n")
     environment = python_environment(device_environment)
-    return answer(run([tree.python, folder / "script.py"], env=environment, cwd=folder, timeout=240))
+    done = run([tree.python, folder / "script.py"], env=environment, cwd=folder, timeout=240)
+    found = answer(done)
+    told = re.split(r"^session \d+$", done.stderr, flags=re.MULTILINE)[1:]
+    for text, lines in zip(NAMES, told):
+        found[text]["told"] = [line for line in lines.splitlines() if line.startswith("flagprof")]
+    return found
+
+
+# The reasons of the ledger, each with the fates of the simulator's records that make it.
+REASONS = {"no_timing": ("no_timing",), "malformed": ("end_before_start", "no_end", "too_long")}
+
+
+def expected_rows(truth):
+    """What each row of the ledger must say, from what became of the simulator's records."""
+    fates = truth["records"]
+    rows = {}
+    for theirs, ours in DEVICE_KINDS:
+        row = {reason: sum(fates[fate][theirs] for fate in names) for reason, names in REASONS.items()}
+        whole = fates["delivered"][theirs] - sum(row.values())
+        rows[ours] = {**row, "seen": whole, "kept": whole, "outside_window": 0, "device_work_without_launch": 0}
+    gone = sum(fates[fate][theirs] for theirs, _ in DEVICE_KINDS for fate in ("dropped", "lost"))
+    gone += sum(row[reason] for row in rows.values() for reason in REASONS)
+    calls = fates["delivered"]["runtime"]
+    rows["runtime"] = {"seen": calls, "kept": calls, "launches_without_device_work": gone}
+    rows["overhead"] = {"seen": fates["delivered"]["overhead"]}
+    return rows
 
 
 @pytest.mark.parametrize("fault", NAMES[:-1], ids=lambda text: text or "none")
@@ -303,24 +330,45 @@ def test_under_a_fault_the_program_is_right_and_the_ledger_is_true(sessions, fau
     truth, ledger = found["truth"], found["ledger"]
     assert found["value"] == sessions[""]["value"], "the program's own result"
     assert found["lone"] == 0 and found["twice"] == 0, "arrows are whole"
-    expected = {
-        "dropped": lambda kind: truth["records"]["dropped"][kind],
-        "no_timing": lambda kind: truth["records"]["no_timing"][kind],
-    }
-    for theirs, ours in DEVICE_KINDS:
-        row = ledger["kinds"].get(ours, {})
-        for loss, count in expected.items():
-            if loss == "dropped":
-                continue  # the vendor's count is of all kinds together
-            assert row.get(loss, 0) == count(theirs), (fault, ours, loss, row)
+    rows = expected_rows(truth)
+    for kind, expected in rows.items():
+        row = ledger["kinds"].get(kind, {})
+        assert {key: row.get(key, 0) for key in expected} == expected, (fault, kind)
+    # The vendor's count of dropped records is of all kinds together.
     dropped = sum(row["dropped"] for row in ledger["kinds"].values())
     assert dropped == sum(truth["records"]["dropped"].values()), (fault, ledger)
+    unknown = ledger["kinds"].get("unknown", {}).get("unknown_kind", 0)
+    assert unknown == sum(truth["records"]["foreign"].values()), (fault, ledger)
     assert ledger["failed_pushes"] == truth["failed_pushes"], fault
-    lost = sum(truth["records"]["lost"].values())
-    missing = lost + dropped + sum(row["malformed"] + row["no_timing"] for row in ledger["kinds"].values())
-    assert ledger["complete"] == (missing == 0 and ledger["failed_pushes"] == 0 and "unknown" not in fault), (fault, ledger)
-    if not missing:
-        assert found["kernels"] == truth["kernels"], fault
+    assert ledger["correlations"] == truth["records"]["delivered"]["external"], fault
+    assert ledger["launches_seen"] == truth["kernels"] + truth["copies"] + truth["sets"], fault
+    nothing_missing = not (unknown + dropped + rows["runtime"]["launches_without_device_work"] + truth["failed_pushes"])
+    assert ledger["complete"] == nothing_missing, (fault, ledger)
+    assert found["kernels"] == rows["kernel"]["kept"], fault
+
+
+# What the sentence calls missing, from the JSON of the same ledger.
+def missing(ledger):
+    reasons = ("dropped", "no_timing", "malformed", "unknown_kind", "uncounted", "no_memory",
+               "device_work_without_launch", "launches_without_device_work")  # fmt: skip
+    counts = [row.get(reason, 0) for row in ledger["kinds"].values() for reason in reasons]
+    pushes, pops = ledger["failed_pushes"], ledger["failed_pops"]
+    return sorted([count for count in counts if count] + ([pushes, pops] if pushes + pops else []))
+
+
+@pytest.mark.parametrize("fault", NAMES[:-1], ids=lambda text: text or "none")
+def test_file_call_and_line_tell_the_same_ledger(sessions, fault):
+    found = sessions[fault]
+    ledger = found["ledger"]
+    assert found["last"] == ledger, "flagprof.last_ledger() against the file"
+    assert len(found["told"]) == (0 if ledger["complete"] else 1), found["told"]
+    for line in found["told"]:
+        recorded, lost = line.split("MISSING:")
+        kernels = re.fullmatch(r"flagprof: recorded (\d+) kernels?, (\d+) (copy|copies), .*", recorded)
+        kinds = ledger["kinds"]
+        assert (int(kernels[1]), int(kernels[2])) == (kinds["kernel"]["kept"], kinds["memcpy"]["kept"])
+        assert f"{ledger['linked']} of {ledger['linkable']} linked to an operator" in recorded
+        assert sorted(map(int, re.findall(r"\d+", lost))) == missing(ledger), line
 
 
 def test_names_that_are_null_long_or_dirty_are_shown_safely(sessions):

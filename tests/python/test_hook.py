@@ -3,34 +3,89 @@
 from echo_accelerator import adaptor_cache, answer, echo, said  # noqa: F401
 
 
-def test_importing_does_nothing_but_hook(echo):
+# What a process is to the system: its threads, the libraries that it has mapped, what lies in its folders.
+STATE = """
+import pathlib
+def state():
+    files = {line.split(maxsplit=5)[-1].strip() for line in open("/proc/self/maps") if "/" in line}
+    made = sorted(str(path) for folder in ("XDG_CACHE_HOME", "TMPDIR") for path in pathlib.Path(os.environ[folder]).rglob("*"))
+    return {"threads": sorted(os.listdir("/proc/self/task")), "libraries": sorted(f for f in files if ".so" in f), "made": made}
+def newer(before, after):
+    return {key: sorted(set(after[key]) - set(before[key])) for key in after}
+"""
+NOTHING = {"threads": [], "libraries": [], "made": []}
+VENDORS = ("libflagprof", "adaptor.so", "cupti", "libcuda", "mcpti", "mupti", "roctracer", "libamdhip", "mspti", "hgpti")
+
+
+def folders(tmp_path):
+    for name in ("cache", "tmp"):
+        (tmp_path / name).mkdir()
+    return {"XDG_CACHE_HOME": tmp_path / "cache", "TMPDIR": tmp_path / "tmp"}
+
+
+def test_importing_before_torch_starts_no_thread_opens_no_library_and_makes_no_file(echo, tmp_path):
     done = echo(
-        """
-import threading
-threads = len(os.listdir("/proc/self/task"))
+        STATE
+        + """
+import ctypes, json  # Python's own libraries
+before = state()
 import flagprof
-before_torch = "torch" in sys.modules
+after = state()
+has_torch = "torch" in sys.modules
 import torch
-classes = torch.profiler.profile.__mro__[1].__name__
-print(json.dumps({
-    "torch imported": before_torch,
-    "library": mapped("libflagprof"), "adaptor": mapped("adaptor.so"),
-    "name": torch._C._get_privateuse1_backend_name(),
-    "python threads": threading.active_count(),
-    "watchers left": sum(type(f).__module__.startswith("flagprof") for f in sys.meta_path),
-}))
+print(json.dumps([newer(before, after), has_torch, torch._C._get_privateuse1_backend_name(), state()["libraries"],
+                  state()["made"], sum(type(finder).__module__.startswith("flagprof") for finder in sys.meta_path)]))
 """,
-        env={"XDG_CACHE_HOME": "/nonexistent"},
+        env=folders(tmp_path),
     )
-    assert answer(done) == {
-        "torch imported": False,
-        "library": False,
-        "adaptor": False,
-        "name": "privateuseone",
-        "python threads": 1,
-        "watchers left": 0,
-    }
+    new, has_torch, name, libraries, made, watchers = answer(done)
+    assert new == NOTHING and not has_torch and made == []
+    assert name == "privateuseone"
+    assert not [library for library in libraries for vendor in VENDORS if vendor in library.rsplit("/", 1)[-1]]
+    assert watchers == 0, "the import hook is gone once torch is there"
     assert done.stderr == ""
+
+
+# With no native code of FlagProf in the process and nothing of torch replaced but these, an operator runs as before.
+WRAPPED = [
+    ["torch.autograd.profiler", "profile", "__exit__"],
+    ["torch.autograd.profiler", "profile", "_prepare_trace"],
+    ["torch.autograd.profiler", "profile", "_start_trace"],
+    ["torch.autograd.profiler", "profile", "export_chrome_trace"],
+    ["torch.profiler.profiler", "_KinetoProfile", "__init__"],
+]
+
+
+def test_importing_after_torch_replaces_five_methods_of_its_profiler_and_nothing_else(echo, tmp_path):
+    done = echo(
+        STATE
+        + """
+import threading, torch
+from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
+def attributes():
+    found = {}
+    for name, module in list(sys.modules.items()):
+        if name.split(".")[0] != "torch":
+            continue
+        for key, value in list(vars(module).items()):
+            found[name, "", key] = value
+            if isinstance(value, type) and value.__module__.split(".")[0] == "torch":
+                found.update({(value.__module__, value.__qualname__, inner): held for inner, held in vars(value).items()})
+    return found
+def hooks():
+    return [sys.getprofile(), sys.gettrace(), threading.getprofile(), threading.gettrace(),
+            _get_current_dispatch_mode_stack(), torch.overrides._len_torch_function_stack()]
+before, threads, watched = attributes(), state(), hooks()
+import flagprof
+after = attributes()
+changed = sorted(key for key in after if key not in before or before[key] is not after[key])
+print(json.dumps([changed, newer(threads, state()), hooks() == watched, torch._C._get_privateuse1_backend_name()]))
+""",
+        env=folders(tmp_path),
+    )
+    changed, new, same_hooks, name = answer(done)
+    assert changed == WRAPPED
+    assert new == NOTHING and same_hooks and name == "privateuseone"
 
 
 def test_a_cpu_profile_neither_renames_nor_loads_anything(echo):

@@ -1,0 +1,46 @@
+# test_parity_hardware.py - FlagProf's trace of an H200 against torch's own of the same workload: committed pairs, no GPU.
+#
+# In:  tests/fixtures/pairs, recorded by tests/hardware/record.py. Out: tests/hardware/compare.py finds no difference, and it
+#      finds one where there is one.
+
+import gzip
+import json
+import sys
+
+import pytest
+from conftest import ROOT, run
+
+COMPARE = ROOT / "tests" / "hardware" / "compare.py"
+PAIRS = ROOT / "tests" / "fixtures" / "pairs"
+WORKLOADS = ("graph", "parity", "streams", "train", "two_devices")
+
+
+def test_on_an_h200_flagprof_recorded_what_torch_recorded():
+    done = run([sys.executable, COMPARE, PAIRS, *WORKLOADS], timeout=60).ok()
+    for workload in WORKLOADS:
+        assert f"{workload}: " in done.stdout and done.stdout.count("; 0 differences") == len(WORKLOADS), done
+
+
+def changed(event):
+    """What each comparison must notice: a change to one event of FlagProf's trace."""
+    arguments = event["args"]
+    return {
+        "kernels": {**event, "args": {**arguments, "grid": [99, 1, 1]}},
+        "launching call": {**event, "args": {**arguments, "correlation": 0}},
+        "owner": {**event, "args": {**arguments, "External id": 0}},
+        "args of kernel": {**event, "args": {key: value for key, value in arguments.items() if key != "queued"}},
+    }
+
+
+@pytest.mark.parametrize("what", ("kernels", "launching call", "owner", "args of kernel"))
+def test_a_difference_is_found_and_named(tmp_path, what):
+    name = "parity.{}.json.gz"
+    (tmp_path / name.format("torch")).write_bytes((PAIRS / name.format("torch")).read_bytes())
+    trace = json.loads(gzip.open(PAIRS / name.format("flagprof")).read())
+    wanted = [at for at, event in enumerate(trace["traceEvents"]) if event.get("cat") == "kernel"]
+    for at in wanted if what == "args of kernel" else wanted[:1]:
+        trace["traceEvents"][at] = changed(trace["traceEvents"][at])[what]
+    with gzip.open(tmp_path / name.format("flagprof"), "wt") as file:
+        json.dump(trace, file)
+    done = run([sys.executable, COMPARE, tmp_path], timeout=60)
+    assert done.returncode == 1 and f"  {what}: " in done.stdout, done
