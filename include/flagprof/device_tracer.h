@@ -171,8 +171,9 @@ struct fp_sink {
 };
 
 struct fp_tracer_options {
-    size_t size;         // sizeof as the caller knows it; fields beyond it are taken as 0
-    const char *library; // the vendor library to open; NULL: the tracer's documented search
+    size_t size;             // sizeof as the caller knows it; fields beyond it are taken as 0
+    const char *library;     // the vendor library to open; NULL: the tracer's documented search
+    const char *accelerator; // the name of the row that is tried: "cuda"
 };
 
 struct fp_session_options {

@@ -30,6 +30,7 @@ struct fp_candidate {
     int status;              // 0: usable; else a negative errno
     const char *reason;      // why it was refused; NULL when usable
     bool chosen;
+    bool owns_library; // FLAGOS_TRACER_LIBRARY is this tracer's to open, and no other's
 };
 
 // Finds the accelerator to use: the one that FLAGOS_ACCELERATOR names, else the first usable one in the order

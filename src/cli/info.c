@@ -25,6 +25,7 @@ static const struct fp_column accelerator_columns[] = {
     { "version", "version", FP_CELL_TEXT },
     { "simulated", "simulated", FP_CELL_TEXT },
     { "reason", "reason", FP_CELL_TEXT },
+    { "named library", "owns_library", FP_CELL_TEXT },
 };
 
 static const struct fp_column device_columns[] = {
@@ -44,12 +45,13 @@ static const struct fp_column adaptor_columns[] = {
 
 enum {
     COLUMNS_FOR_PEOPLE = 3,
-    COLUMNS = 7
+    COLUMNS = 8
 }; // reasons and paths are sentences for people, cells for programs
 
 struct view {
     struct fp_report *report;
     bool for_people;
+    bool library_owned; // FLAGOS_TRACER_LIBRARY
     struct fp_accelerator *used;
 };
 
@@ -68,7 +70,7 @@ static void add_row(void *owner, const struct fp_candidate *candidate, struct fp
     if (view->for_people)
         return;
     const char *texts[] = { description.library_path, description.version, description.simulated,
-                            candidate->reason };
+                            candidate->reason, candidate->owns_library ? "yes" : NULL };
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         if (texts[i])
             fp_report_text(report, fp_text_of(texts[i]));
@@ -88,6 +90,11 @@ static void add_reason(void *owner, const struct fp_candidate *candidate,
     (void)accelerator;
     if (candidate->reason)
         fp_report_note(view->report, "%s is refused: %s", candidate->accelerator, candidate->reason);
+    if (candidate->owns_library) {
+        view->library_owned = true;
+        fp_report_note(view->report, "FLAGOS_TRACER_LIBRARY is opened by the tracer of %s and by no other",
+                       candidate->accelerator);
+    }
 }
 
 static void add_used(struct view *view) {
@@ -195,11 +202,10 @@ static void add_adaptors(struct fp_report *report) {
 
 // ---- The environment
 
-static void add_environment(struct fp_report *report) {
-    struct fp_accelerator *accelerator = NULL;
-    struct fp_error err = { "" };
-    if (fp_env_text("FLAGOS_ACCELERATOR") && fp_accelerator_choose(&accelerator, &err) != 0)
-        fp_report_note(report, "%s", err.text);
+static void add_environment(const struct view *view) {
+    struct fp_report *report = view->report;
+    if (fp_env_text("FLAGOS_TRACER_LIBRARY") && !view->library_owned)
+        fp_report_note(report, "FLAGOS_TRACER_LIBRARY is no library of a known tracer: none opens it");
     static const char *const names[] = { "FLAGOS_ACCELERATOR", "FLAGOS_TRACER_LIBRARY", "FLAGOS_LIBRARY_PATH",
                                          "FLAGOS_TRACE_ALL_CALLS", "FLAGOS_USE_CUDA" };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -221,7 +227,7 @@ static struct view make_view(const struct fp_options *options) {
     fp_accelerator_each(add_reason, &view);
     add_devices(&view);
     add_adaptors(view.report);
-    add_environment(view.report);
+    add_environment(&view);
     return view;
 }
 

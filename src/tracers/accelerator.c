@@ -1,6 +1,6 @@
-// accelerator.c - which accelerator of those in the table is used (flagprof.h tells the order).
+// accelerator.c - which accelerator is used of those that this process knows (flagprof.h tells the order).
 //
-// In:  the table, FLAGOS_ACCELERATOR, FLAGOS_TRACER_LIBRARY, what each tracer's open says.
+// In:  the rows (rows.h), FLAGOS_ACCELERATOR, FLAGOS_TRACER_LIBRARY, what each tracer's open says.
 // Out: one opened accelerator, kept to the end of the process, and for each row why it was refused. A
 //      refused row is tried again at the next call: the library or the driver may have been loaded since.
 
@@ -9,7 +9,9 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "flagprof/flagprof.h"
-#include "tracers/table.h"
+#include "tracers/faces.h"
+#include "tracers/rows.h"
+#include "tracers/unavailable.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,108 +20,109 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS_MAX = 32 };
-
-struct row_state {
-    struct fp_accelerator accelerator; // tracer NULL: not usable so far
-    bool simulated;
-    int status;
-    char *reason; // texts live to the end of the process: replaced ones are not freed
-};
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct row_state states[ROWS_MAX];
 static struct fp_accelerator *chosen;
 
-static void set_reason(struct row_state *state, int status, const char *text) {
-    state->status = status;
-    if (!state->reason || strcmp(state->reason, text) != 0)
-        state->reason = strdup(text);
+static void set_reason(struct fp_row *row, int status, const char *text) {
+    row->status = status;
+    if (!row->reason || strcmp(row->reason, text) != 0)
+        row->reason = strdup(text);
 }
 
-// ---- Whose is the library that a person named?
+// What a person asked for, and whose is the library that was named.
+struct wish {
+    const char *named, *library;
+    const struct fp_row *library_owner;
+    struct fp_row *rows;
+    size_t row_count;
+};
 
-static const struct fp_accelerator_row *find_row(const char *accelerator) {
-    for (const struct fp_accelerator_row *row = fp_accelerator_rows; row->accelerator; row++)
-        if (strcmp(row->accelerator, accelerator) == 0)
-            return row;
+static struct fp_row *find_row(const struct wish *wish, const char *accelerator) {
+    for (size_t at = 0; at < wish->row_count; at++)
+        if (strcmp(wish->rows[at].is.accelerator, accelerator) == 0)
+            return &wish->rows[at];
     return NULL;
 }
 
-// The tracer that FLAGOS_ACCELERATOR names, else the one whose symbol the library exports. NULL: no
-// library is named, or it is nobody's.
-static const struct fp_accelerator_row *owner_of(const char *library, const char *named) {
-    if (!library)
+// The tracer that FLAGOS_ACCELERATOR names, else the one that the library shows itself to be made for: by a
+// function of the vendor's own before one of CUPTI's, which several vendors offer. NULL: no library is named,
+// or it is nobody's.
+static struct fp_row *owner_of(const struct wish *wish) {
+    if (!wish->library)
         return NULL;
-    if (named)
-        return find_row(named);
-    void *handle = dlopen(library, RTLD_LAZY | RTLD_LOCAL);
+    if (wish->named)
+        return find_row(wish, wish->named);
+    void *handle = dlopen(wish->library, RTLD_LAZY | RTLD_LOCAL);
     if (!handle) {
         fp_log("accelerator", "FLAGOS_TRACER_LIBRARY: %s", dlerror());
-        return fp_accelerator_rows[0].accelerator && !fp_accelerator_rows[1].accelerator ? fp_accelerator_rows
-                                                                                         : NULL;
+        return wish->row_count == 1 ? wish->rows : NULL;
     }
-    // CUPTI's spellings are offered by other vendors' libraries beside their own, so its row is asked last.
-    const struct fp_accelerator_row *owner = NULL;
-    for (const struct fp_accelerator_row *row = fp_accelerator_rows; row->accelerator; row++)
-        if (dlsym(handle, row->library_symbol))
-            owner = row;
-    return owner;
+    const char *face = fp_face_of(handle, wish->library);
+    if (face)
+        return find_row(wish, face);
+    for (size_t at = 0; at < wish->row_count; at++)
+        if (wish->rows[at].is.library_symbol && dlsym(handle, wish->rows[at].is.library_symbol))
+            return &wish->rows[at];
+    return NULL;
 }
-
-// ---- Trying
-
-static void try_row(const struct fp_accelerator_row *row, const struct fp_accelerator_row *library_owner,
-                    const char *library) {
-    struct row_state *state = &states[row - fp_accelerator_rows];
-    if (state->accelerator.tracer)
-        return;
-    struct fp_error err = { "" };
-    struct fp_tracer *tracer = NULL;
-    struct fp_tracer_options options = { .size = sizeof(options),
-                                         .library = row == library_owner ? library : NULL };
-    int status = row->ops->open(&options, &tracer, &err);
-    fp_log("accelerator", "%s (%s): %s", row->accelerator, row->ops->name, status == 0 ? "usable" : err.text);
-    if (status != 0) {
-        set_reason(state, status, err.text[0] ? err.text : strerror(-status));
-        return;
-    }
-    struct fp_tracer_description description = { .size = sizeof(description) };
-    row->ops->describe(tracer, &description);
-    state->simulated = description.simulated != NULL;
-    state->status = 0;
-    state->accelerator = (struct fp_accelerator){ row->accelerator, row->ops, tracer };
-}
-
-struct wish {
-    const char *named, *library;
-    const struct fp_accelerator_row *library_owner;
-};
 
 static struct wish read_wish(void) {
     struct wish wish = { .named = fp_env_text("FLAGOS_ACCELERATOR"),
                          .library = fp_env_text("FLAGOS_TRACER_LIBRARY") };
-    wish.library_owner = owner_of(wish.library, wish.named);
+    wish.rows = fp_rows(&wish.row_count);
+    wish.library_owner = owner_of(&wish);
     return wish;
 }
 
-static void list_names(char *text, size_t capacity) {
+// ---- Trying
+
+static void try_row(const struct wish *wish, struct fp_row *row) {
+    if (row->accelerator.tracer || row->broken)
+        return;
+    struct fp_error err = { "" };
+    struct fp_tracer *tracer = NULL;
+    struct fp_tracer_options options = {
+        .size = sizeof(options),
+        .library = row == wish->library_owner ? wish->library : NULL,
+        .accelerator = row->is.accelerator,
+    };
+    const struct fp_tracer_ops *ops = row->is.ops;
+    int status = ops->open(&options, &tracer, &err);
+    fp_log("accelerator", "%s (%s): %s", row->is.accelerator, ops->name, status == 0 ? "usable" : err.text);
+    if (status != 0) {
+        set_reason(row, status, err.text[0] ? err.text : strerror(-status));
+        return;
+    }
+    struct fp_tracer_description description = { .size = sizeof(description) };
+    ops->describe(tracer, &description);
+    row->simulated = description.simulated != NULL;
+    row->status = 0;
+    row->accelerator = (struct fp_accelerator){ row->is.accelerator, ops, tracer };
+}
+
+static bool is_wanted(const struct wish *wish, const struct fp_row *row) {
+    return !wish->named || strcmp(wish->named, row->is.accelerator) == 0;
+}
+
+static void explain_unknown(const struct wish *wish, struct fp_error *err) {
+    char names[sizeof(err->text)] = "";
     size_t used = 0;
-    text[0] = '\0';
-    for (const struct fp_accelerator_row *row = fp_accelerator_rows; row->accelerator && used < capacity;
-         row++)
-        used += (size_t)snprintf(text + used, capacity - used, "%s%s", used ? ", " : "", row->accelerator);
+    for (size_t at = 0; at < wish->row_count && used < sizeof(names); at++)
+        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "",
+                                 wish->rows[at].is.accelerator);
+    fp_error_set(err, "FLAGOS_ACCELERATOR=%.60s names no accelerator; known are: %s", wish->named, names);
 }
 
 static void explain(const struct wish *wish, struct fp_error *err) {
     char text[sizeof(err->text)] = "";
     size_t used = 0;
-    for (const struct fp_accelerator_row *row = fp_accelerator_rows; row->accelerator && used < sizeof(text);
-         row++) {
-        const struct row_state *state = &states[row - fp_accelerator_rows];
-        if (state->reason && (!wish->named || strcmp(wish->named, row->accelerator) == 0))
+    for (size_t at = 0; at < wish->row_count && used < sizeof(text); at++) {
+        const struct fp_row *row = &wish->rows[at];
+        // What cannot be traced at all is no news to those who did not ask for it.
+        bool news = wish->named || row->is.ops != &fp_unavailable_ops;
+        if (row->reason && is_wanted(wish, row) && news)
             used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s: %s", used ? "; " : "",
-                                     row->accelerator, state->reason);
+                                     row->is.accelerator, row->reason);
     }
     if (wish->library && !wish->library_owner)
         fp_error_set(err, "FLAGOS_TRACER_LIBRARY=%s is no library of a known tracer; %s", wish->library,
@@ -128,79 +131,95 @@ static void explain(const struct wish *wish, struct fp_error *err) {
         fp_error_set(err, "%s", text);
 }
 
-// Real accelerators in the table's order, then simulated ones. A library that a person named is tried first,
-// and what it serves is what that person wants.
+// Real accelerators in the order of the rows, then simulated ones. A library that a person named is tried
+// first, and what it serves is what that person wants.
 static struct fp_accelerator *pick(const struct wish *wish) {
     if (wish->library_owner && !wish->named) {
-        try_row(wish->library_owner, wish->library_owner, wish->library);
-        struct row_state *state = &states[wish->library_owner - fp_accelerator_rows];
-        if (state->accelerator.tracer)
-            return &state->accelerator;
+        struct fp_row *owner = &wish->rows[wish->library_owner - wish->rows];
+        try_row(wish, owner);
+        if (owner->accelerator.tracer)
+            return &owner->accelerator;
     }
     struct fp_accelerator *simulated = NULL;
-    for (const struct fp_accelerator_row *row = fp_accelerator_rows; row->accelerator; row++) {
-        struct row_state *state = &states[row - fp_accelerator_rows];
-        if (wish->named && strcmp(wish->named, row->accelerator) != 0)
+    for (size_t at = 0; at < wish->row_count; at++) {
+        struct fp_row *row = &wish->rows[at];
+        if (!is_wanted(wish, row))
             continue;
-        try_row(row, wish->library_owner, wish->library);
-        if (state->accelerator.tracer && !state->simulated)
-            return &state->accelerator;
-        if (state->accelerator.tracer && !simulated)
-            simulated = &state->accelerator;
+        try_row(wish, row);
+        if (row->accelerator.tracer && !row->simulated)
+            return &row->accelerator;
+        if (row->accelerator.tracer && !simulated)
+            simulated = &row->accelerator;
     }
     return simulated;
 }
 
-static int choose_locked(struct fp_error *err) {
+static int choose_locked(const struct wish *wish, struct fp_error *err) {
     if (chosen)
         return 0;
-    struct wish wish = read_wish();
-    if (wish.named && !find_row(wish.named)) {
-        char names[200];
-        list_names(names, sizeof(names));
-        fp_error_set(err, "FLAGOS_ACCELERATOR=%s names no accelerator; known are: %s", wish.named, names);
+    if (wish->named && !find_row(wish, wish->named)) {
+        explain_unknown(wish, err);
         return -ENODEV;
     }
-    chosen = pick(&wish);
+    chosen = pick(wish);
     if (chosen)
         return 0;
-    explain(&wish, err);
+    explain(wish, err);
     return -ENODEV;
 }
 
 int fp_accelerator_choose(struct fp_accelerator **accelerator, struct fp_error *err) {
     pthread_mutex_lock(&lock);
-    int result = choose_locked(err);
+    int result = 0;
+    if (!chosen) {
+        struct wish wish = read_wish();
+        result = choose_locked(&wish, err);
+    }
     *accelerator = chosen;
     pthread_mutex_unlock(&lock);
     return result;
 }
 
-int fp_accelerator_each(void (*visit)(void *owner, const struct fp_candidate *candidate,
-                                      struct fp_accelerator *accelerator),
-                        void *owner) {
+typedef void (*visitor)(void *owner, const struct fp_candidate *candidate,
+                        struct fp_accelerator *accelerator);
+
+static void visit_row(const struct wish *wish, struct fp_row *row, visitor visit, void *owner) {
+    bool usable = row->accelerator.tracer != NULL;
+    struct fp_candidate candidate = {
+        .size = sizeof(candidate),
+        .accelerator = row->is.accelerator,
+        .tracer = row->is.ops->name,
+        .status = usable ? 0 : row->status,
+        .reason = usable ? NULL : row->reason,
+        .chosen = usable && chosen == &row->accelerator,
+        .owns_library = row == wish->library_owner,
+    };
+    visit(owner, &candidate, usable ? &row->accelerator : NULL);
+}
+
+// A name in no row is a row all the same, for those who look: the tracer that it gets is the unavailable one.
+static void visit_unknown(const struct wish *wish, visitor visit, void *owner) {
+    static struct fp_error err; // its text outlives the visit, and is the same at each
+    explain_unknown(wish, &err);
+    struct fp_candidate candidate = { .size = sizeof(candidate),
+                                      .accelerator = wish->named,
+                                      .tracer = "unavailable",
+                                      .status = -ENODEV,
+                                      .reason = err.text };
+    visit(owner, &candidate, NULL);
+}
+
+int fp_accelerator_each(visitor visit, void *owner) {
     pthread_mutex_lock(&lock);
     struct wish wish = read_wish();
-    choose_locked(NULL);
-    size_t count = 0;
-    for (const struct fp_accelerator_row *row = fp_accelerator_rows; row->accelerator; row++) {
-        try_row(row, wish.library_owner, wish.library);
-        count++;
-    }
+    choose_locked(&wish, NULL);
+    for (size_t at = 0; at < wish.row_count; at++)
+        try_row(&wish, &wish.rows[at]);
     pthread_mutex_unlock(&lock);
-    for (size_t at = 0; at < count; at++) {
-        const struct row_state *state = &states[at];
-        bool usable = state->accelerator.tracer != NULL;
-        struct fp_candidate candidate = {
-            .size = sizeof(candidate),
-            .accelerator = fp_accelerator_rows[at].accelerator,
-            .tracer = fp_accelerator_rows[at].ops->name,
-            .status = usable ? 0 : state->status,
-            .reason = usable ? NULL : state->reason,
-            .chosen = usable && chosen == &state->accelerator,
-        };
-        visit(owner, &candidate, usable ? &states[at].accelerator : NULL);
-    }
+    for (size_t at = 0; at < wish.row_count; at++)
+        visit_row(&wish, &wish.rows[at], visit, owner);
+    if (wish.named && !find_row(&wish, wish.named))
+        visit_unknown(&wish, visit, owner);
     return 0;
 }
 

@@ -7,7 +7,7 @@
 struct fp_accelerator_row {
     const char *accelerator; // what FLAGOS_ACCELERATOR names
     const struct fp_tracer_ops *ops;
-    const char *library_symbol; // a library that exports it is this tracer's to open
+    const char *library_symbol; // a library that exports it is this tracer's to open; NULL: there is none
 };
 
 // Ends with a row whose accelerator is NULL. The order is the order of detection.

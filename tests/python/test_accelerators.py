@@ -1,0 +1,31 @@
+# test_accelerators.py - everything that belongs to an accelerator has its row: no new one can fall into the fallback.
+#
+# In:  src/tracers (the table and the tracers), sim (the facades and what the torch backend loads). Out: a missing row by
+#      name. Which tracer each row has is pinned by tests/c/test_table.c.
+
+import pathlib
+import re
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROWS = dict(re.findall(r'{ "(\w+)", &fp_(\w+)_ops,', (ROOT / "src" / "tracers" / "table.c").read_text()))
+
+
+def test_each_tracer_of_the_house_serves_a_row():
+    doors = (path.read_text() for path in (ROOT / "src" / "tracers").glob("*.h"))
+    tracers = {name for text in doors for name in re.findall(r"extern const struct fp_tracer_ops fp_(\w+)_ops;", text)}
+    assert len(tracers) > 4
+    assert tracers - set(ROWS.values()) == set()
+
+
+def test_each_accelerator_that_can_be_simulated_has_a_row_with_a_tracer():
+    text = (ROOT / "sim" / "python" / "flagos" / "_native.py").read_text()
+    facades = dict(re.findall(r'"(\w+)": \("(\w+)", "[^"]*"\)', text))
+    assert {"cuda", "ppu", "metax"} <= set(facades)
+    simulated = {name for name, folder in facades.items() if (ROOT / "sim" / folder).is_dir()}
+    assert simulated - set(ROWS) == set()
+    assert [name for name in simulated if ROWS[name] == "unavailable"] == []
+
+
+def test_each_row_is_told_of_in_the_support_table():
+    readme = (ROOT / "README.md").read_text()
+    assert [name for name in ROWS if ROWS[name] == "unavailable" and name not in readme.lower()] == []
