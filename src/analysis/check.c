@@ -43,6 +43,8 @@ void fp_check_free(struct fp_check *check) {
     fp_halves_free(&check->metadata);
     fp_halves_free(&check->owners);
     free(check->lanes);
+    free(check->windows);
+    free(check->ranks);
     free(check->name_kinds);
     free(check);
 }
@@ -125,7 +127,10 @@ static enum fp_slice_kind kind_of(struct fp_check *check, const struct fp_trace_
     case FP_CAT_SYNC:
         return KIND_DEVICE_MARK;
     default:
-        return fp_event_is_work(event) ? KIND_KERNEL : KIND_OTHER;
+        if (!fp_event_is_work(event))
+            return KIND_OTHER;
+        check->uncategorised_work = true;
+        return KIND_KERNEL;
     }
 }
 
@@ -254,6 +259,14 @@ static void look_for_fields(struct fp_check *check, const struct fp_trace_event 
         }
 }
 
+static int add_window(struct fp_check *check, const struct fp_trace_event *event) {
+    if (!make_room(&check->windows, &check->window_room, check->window_count, sizeof(*check->windows)))
+        return -ENOMEM;
+    check->windows[check->window_count++] =
+        (struct fp_check_window){ event->lane, event->ts_ns, event->ts_ns + event->dur_ns };
+    return 0;
+}
+
 // A complete event whose times are sound.
 static int add_slice(struct fp_check *check, const struct fp_trace_event *event, struct fp_check_lane *lane) {
     enum fp_slice_kind kind = kind_of(check, event);
@@ -266,7 +279,7 @@ static int add_slice(struct fp_check *check, const struct fp_trace_event *event,
     if (kind == KIND_KERNEL || kind == KIND_COPY) {
         lane->on_device = true;
         uint64_t device;
-        if (!lane->device_known && fp_field_u64(fp_event_arg(event, FP_ARG_DEVICE), &device)) {
+        if (!lane->device_known && fp_event_device(event, &device)) {
             lane->device = device;
             lane->device_known = true;
         }
@@ -281,11 +294,10 @@ static int add_slice(struct fp_check *check, const struct fp_trace_event *event,
             if (orphan)
                 fp_halves_remove(&check->owners, orphan);
         }
-    } else if (event->category == FP_CAT_TRACE && !check->window &&
-               fp_text_begins(event->name, "PyTorch Profiler")) {
-        check->window = true;
-        check->window_from_ns = event->ts_ns;
-        check->window_to_ns = event->ts_ns + event->dur_ns;
+    } else if (event->category == FP_CAT_TRACE && fp_text_begins(event->name, "PyTorch Profiler")) {
+        code = add_window(check, event);
+    } else if (event->category == FP_CAT_OTHER) {
+        check->counter_ranges += fp_text_equals(event->cat, "cuda_profiler_range");
     }
     if (code || kind == KIND_DEVICE_MARK || event->category == FP_CAT_TRACE ||
         event->category == FP_CAT_OVERHEAD)
@@ -314,6 +326,19 @@ static int add_complete(struct fp_check *check, const struct fp_trace_event *eve
     return add_slice(check, event, lane);
 }
 
+// "rank 3: python": which rank a process of a merged file belongs to.
+static int add_rank(struct fp_check *check, const struct fp_trace_event *event) {
+    struct fp_text name = fp_field_text(fp_event_arg_named(event, "name"));
+    const char *colon = fp_text_begins(name, "rank ") ? memchr(name.at, ':', name.size) : NULL;
+    uint64_t rank;
+    if (!colon || !fp_number_u64((struct fp_text){ name.at + 5, (size_t)(colon - name.at) - 5 }, &rank))
+        return 0;
+    if (!make_room(&check->ranks, &check->rank_room, check->rank_count, sizeof(*check->ranks)))
+        return -ENOMEM;
+    check->ranks[check->rank_count++] = (struct fp_check_rank){ event->lane, rank };
+    return 0;
+}
+
 static int add_metadata(struct fp_check *check, const struct fp_trace_event *event) {
     uint64_t key = fp_text_hash(event->name.at, event->name.size) * 31 + event->lane;
     const struct fp_trace_field *args = fp_event_field(event, "args");
@@ -324,6 +349,8 @@ static int add_metadata(struct fp_check *check, const struct fp_trace_event *eve
         return -ENOMEM;
     if (half->used)
         find_at(check, FP_RULE_DUPLICATE_METADATA, event);
+    else if (fp_text_equals(event->name, "process_name") && add_rank(check, event) != 0)
+        return -ENOMEM;
     fp_halves_keep(&check->metadata, half);
     return 0;
 }
@@ -348,6 +375,7 @@ static bool phase_is_known(char phase) {
 
 int fp_check_add(struct fp_check *check, const struct fp_trace_event *event) {
     check->events++;
+    check->phases[(unsigned char)event->phase]++;
     if (!phase_is_known(event->phase))
         find_at(check, FP_RULE_NO_PHASE, event);
     if (event->phase == 'M')
@@ -480,7 +508,48 @@ static void judge_times(struct fp_check *check) {
     check->findings[FP_RULE_ZERO_TIME].count = check->zero_times;
 }
 
-static void judge_count(struct fp_check *check) {
+// A file without one slice: is it empty, or does it hold what has no length?
+static void judge_emptiness(struct fp_check *check, const struct fp_reader *reader) {
+    static const struct {
+        const char *phases, *word;
+    } rows[] = {
+        { "B", "begins" },  { "E", "ends" },         { "X", "slices whose time or duration is missing" },
+        { "P", "samples" }, { "C", "counters" },     { "iIR", "instants" },
+        { "stf", "flows" }, { "bneSTpF", "asyncs" }, { "NOD", "objects" },
+    };
+    if (check->slices)
+        return;
+    char text[200] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        uint64_t count = 0;
+        for (const char *phase = rows[i].phases; *phase; phase++)
+            count += check->phases[(unsigned char)*phase];
+        if (!count || used >= sizeof(text))
+            continue;
+        int more = snprintf(text + used, sizeof(text) - used, "%s%llu %s", used ? ", " : "",
+                            (unsigned long long)count, rows[i].word);
+        used += more > 0 ? (size_t)more : 0;
+    }
+    bool samples = fp_reader_header_named(reader, "samples") != NULL; // Chrome's form, beside the events
+    if (!check->events && !fp_reader_events_complete(reader))
+        return;
+    enum fp_check_rule rule = FP_RULE_NO_SLICES;
+    if (!check->events)
+        rule = FP_RULE_EMPTY_LIST;
+    else if (check->phases['M'] == check->events && !samples)
+        rule = FP_RULE_ONLY_METADATA;
+    check->findings[rule].count = 1;
+    if (rule == FP_RULE_ONLY_METADATA)
+        fp_check_detail(check, rule, "%llu events, none with a duration", (unsigned long long)check->events);
+    else if (rule == FP_RULE_NO_SLICES)
+        fp_check_detail(check, rule, "The file holds %s",
+                        used      ? text
+                        : samples ? "samples beside its events"
+                                  : "events of no known phase");
+}
+
+static void judge_count(struct fp_check *check, const struct fp_reader *reader) {
     static const struct {
         uint64_t events;
         const char *who;
@@ -494,11 +563,7 @@ static void judge_count(struct fp_check *check) {
             fp_check_detail(check, FP_RULE_CAP, "exactly %llu: %s", (unsigned long long)caps[i].events,
                             caps[i].who);
         }
-    if (!check->slices) {
-        check->findings[FP_RULE_ONLY_METADATA].count = 1;
-        fp_check_detail(check, FP_RULE_ONLY_METADATA, "%llu events, none with a duration",
-                        (unsigned long long)check->events);
-    }
+    judge_emptiness(check, reader);
 }
 
 // Rules that only torch's own files can be held to.
@@ -509,12 +574,65 @@ static const uint8_t torch_only[] = {
     FP_RULE_FLOW_END_ON_WORK,
 };
 
+// Torch's files by what their producer leaves: a key of Kineto's header, its span, or its categories for both
+// sides, in the object form (torch_npu writes a list, and its device work has no category).
+static bool looks_like_torch(const struct fp_check *check, const struct fp_reader *reader) {
+    static const char *const keys[] = { "schemaVersion", "distributedInfo", "deviceProperties",
+                                        "baseTimeNanoseconds" };
+    struct fp_reader_summary summary;
+    fp_reader_summarise(reader, &summary);
+    if (summary.array_form || check->uncategorised_work)
+        return check->window_count != 0;
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+        if (fp_reader_header_named(reader, keys[i]))
+            return true;
+    return check->window_count || (check->by_category[FP_CAT_CPU_OP] && check->by_category[FP_CAT_RUNTIME]);
+}
+
+static void forget(struct fp_check *check, enum fp_check_rule rule) {
+    check->findings[rule] = (struct fp_finding){ 0 };
+}
+
+// A lone start on a launch means nothing where launches are known to lack their work for a reason.
+static void forget_lost_starts(struct fp_check *check) {
+    struct fp_finding *lost = &check->findings[FP_RULE_FLOW_START_ON_LAUNCH],
+                      *harmless = &check->findings[FP_RULE_FLOW_START_ON_CALL];
+    uint64_t count = harmless->count + lost->count;
+    if (!harmless->count)
+        *harmless = *lost;
+    harmless->count = count;
+    forget(check, FP_RULE_FLOW_START_ON_LAUNCH);
+}
+
 static void choose_rules(struct fp_check *check, const struct fp_reader *reader) {
     if (check->rule_set == FP_RULE_SET_AUTO)
-        check->rule_set = fp_reader_header_named(reader, "schemaVersion") || check->window ? FP_RULE_SET_TORCH
-                                                                                           : FP_RULE_SET_ANY;
+        check->rule_set = looks_like_torch(check, reader) ? FP_RULE_SET_TORCH : FP_RULE_SET_ANY;
     for (size_t i = 0; check->rule_set == FP_RULE_SET_ANY && i < sizeof(torch_only); i++)
-        check->findings[torch_only[i]] = (struct fp_finding){ 0 };
+        forget(check, torch_only[i]);
+}
+
+// What one finding already explains is not said once more in other words.
+static void settle(struct fp_check *check) {
+    const struct fp_finding *findings = check->findings;
+    if (!check->work && check->counter_ranges) {
+        check->findings[FP_RULE_COUNTERS_ONLY].count = check->counter_ranges;
+        fp_check_detail(check, FP_RULE_COUNTERS_ONLY, "%llu ranges, %llu launches, 0 device records",
+                        (unsigned long long)check->counter_ranges, (unsigned long long)check->launches);
+        forget(check, FP_RULE_NO_DEVICE_WORK);
+        forget_lost_starts(check);
+        forget(check, FP_RULE_COPY_WITHOUT_WORK);
+    }
+    // Work that names no launch may be that of the launches without work.
+    uint64_t nameless = findings[FP_RULE_CORRELATION_ZERO].count + findings[FP_RULE_NO_CORRELATION].count;
+    static const uint8_t lost[] = { FP_RULE_LAUNCH_WITHOUT_WORK, FP_RULE_COPY_WITHOUT_WORK };
+    for (size_t i = 0; i < sizeof(lost); i++)
+        if (nameless && findings[lost[i]].count <= nameless)
+            forget(check, lost[i]);
+    if (nameless && findings[FP_RULE_FLOW_START_ON_LAUNCH].count &&
+        findings[FP_RULE_FLOW_START_ON_LAUNCH].count <= nameless)
+        forget_lost_starts(check);
+    if (!findings[FP_RULE_LAUNCH_WITHOUT_WORK].count)
+        forget(check, FP_RULE_EDGE_LOSS);
 }
 
 int fp_check_finish(struct fp_check *check, struct fp_reader *reader) {
@@ -533,13 +651,14 @@ int fp_check_finish(struct fp_check *check, struct fp_reader *reader) {
         return code;
     judge_names(check, names);
     judge_times(check);
-    judge_count(check);
+    judge_count(check, reader);
     if (check->findings[FP_RULE_DUPLICATE_METADATA].count < MANY_DUPLICATES)
         check->findings[FP_RULE_DUPLICATE_METADATA] = (struct fp_finding){ 0 };
     if (check->zero_correlation_ns)
         fp_check_detail(check, FP_RULE_CORRELATION_ZERO, "%.3f ms of device time",
                         (double)check->zero_correlation_ns / 1e6);
     fp_header_judge(check, reader);
+    settle(check);
     choose_rules(check, reader);
     return 0;
 }

@@ -24,6 +24,8 @@
     X(FLOW_TWO_STARTS, "flow-two-starts", ERROR,                                                             \
       "two flow starts and no end: the work's half is written as a start")                                   \
     X(ID_CLASH, "id-clash", WARNING, "flow ids used by two launches: two producers count in one space")      \
+    X(COUNTERS_ONLY, "counters-only", NOTE,                                                                  \
+      "counters of each kernel (CUPTI's range profiler) instead of device records")                          \
     X(NO_DEVICE_WORK, "no-device-work", ERROR,                                                               \
       "launches but not one device record: the device tracer gave nothing")                                  \
     X(LAUNCH_WITHOUT_WORK, "launch-without-work", WARNING, "launches whose kernel is not in the file")       \
@@ -60,7 +62,9 @@
     X(CAP, "cap", WARNING, "the number of events is exactly a limit at which exporters stop")                \
     X(LEDGER_MISMATCH, "ledger-mismatch", ERROR, "the recording's own ledger does not fit the events")       \
     X(LEDGER_INCOMPLETE, "ledger-incomplete", WARNING, "the recording says that something is missing")       \
-    X(ONLY_METADATA, "only-metadata", WARNING, "no event with a duration: nothing was recorded")
+    X(ONLY_METADATA, "only-metadata", WARNING, "nothing but metadata: nothing was recorded")                 \
+    X(NO_SLICES, "no-slices", NOTE, "no event with a duration: there is nothing to add up")                  \
+    X(EMPTY_LIST, "empty-list", NOTE, "a valid trace without one event")
 
 enum fp_check_rule {
 #define X(id, name, severity, sentence) FP_RULE_##id,

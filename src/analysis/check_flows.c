@@ -25,6 +25,7 @@ void fp_flows_free(struct fp_flows *flows) {
     free(flows->seconds);
     free(flows->extras);
     free(flows->lags);
+    fp_intern_free(flows->texts);
 }
 
 // NULL when memory is out or the file has absurdly many categories of flows.
@@ -48,6 +49,18 @@ static struct fp_flow_space *space_of(struct fp_flows *flows, const struct fp_tr
 
 static uint64_t key_of(const struct fp_trace_id *id) {
     return id->kind == FP_ID_TEXT ? fp_text_hash(id->text.at, id->text.size) | 1ULL << 63 : id->number;
+}
+
+// An id that no number shows is kept as its text, to be told by. *text is FP_NO_ID for others. 0 or -ENOMEM.
+static int keep_text(struct fp_flows *flows, const struct fp_trace_id *id, uint32_t *text) {
+    *text = FP_NO_ID;
+    if (id->kind == FP_ID_NUMBER)
+        return 0;
+    if (!flows->texts && !(flows->texts = fp_intern_new()))
+        return -ENOMEM;
+    struct fp_text start = { id->text.at, id->text.size < 80 ? id->text.size : 80 };
+    *text = fp_intern_add(flows->texts, start);
+    return *text == FP_NO_ID ? -ENOMEM : 0;
 }
 
 static int keep_lag(struct fp_flows *flows, int64_t at_ns, int64_t lag_ns, uint64_t device) {
@@ -99,7 +112,7 @@ static int keep_second(struct fp_flows *flows, const struct fp_trace_event *even
 }
 
 static int keep_extra(struct fp_flows *flows, const struct fp_trace_event *event, uint64_t id, uint32_t space,
-                      bool start, uint8_t kind) {
+                      uint32_t text, bool start, uint8_t kind) {
     if (flows->extra_count == MOST_SECONDS)
         return 0;
     if (flows->extra_count == flows->extra_room) {
@@ -110,21 +123,23 @@ static int keep_extra(struct fp_flows *flows, const struct fp_trace_event *event
         flows->extras = grown;
         flows->extra_room = room;
     }
-    flows->extras[flows->extra_count++] = (struct fp_extra_half){ id,           event->number, event->byte,
-                                                                  event->ts_ns, event->lane,   space,
-                                                                  kind,         start };
+    flows->extras[flows->extra_count++] =
+        (struct fp_extra_half){ id,    event->number, event->byte, event->ts_ns, event->lane,
+                                space, text,          kind,        start };
     return 0;
 }
 
 static int wait_for_other(struct fp_flows *flows, struct fp_flow_space *space, bool start,
-                          const struct fp_trace_event *event, uint64_t id, uint8_t kind) {
-    struct fp_half *half = fp_halves_at(start ? &space->starts : &space->ends, id);
-    if (!half)
+                          const struct fp_trace_event *event, const struct fp_trace_id *id, uint8_t kind) {
+    struct fp_half *half = fp_halves_at(start ? &space->starts : &space->ends, key_of(id));
+    uint32_t text;
+    if (!half || keep_text(flows, id, &text) != 0)
         return -ENOMEM;
     if (half->used) {
         half->more++;
-        return keep_extra(flows, event, id, (uint32_t)(space - flows->spaces), start, kind);
+        return keep_extra(flows, event, key_of(id), (uint32_t)(space - flows->spaces), text, start, kind);
     }
+    half->name_id = text;
     half->ts_ns = event->ts_ns;
     half->event = event->number;
     half->byte = event->byte;
@@ -135,14 +150,15 @@ static int wait_for_other(struct fp_flows *flows, struct fp_flow_space *space, b
 }
 
 static int add_start(struct fp_check *check, struct fp_flow_space *space, const struct fp_trace_event *event,
-                     uint64_t id, uint8_t kind) {
-    int fresh = fp_idset_add(&space->started, id);
+                     const struct fp_trace_id *id, uint8_t kind) {
+    uint64_t key = key_of(id);
+    int fresh = fp_idset_add(&space->started, key);
     if (fresh < 0)
         return -ENOMEM;
     // Only launch flows have ids of their own for ever; other producers use one again after its end.
     if (!fresh && space->category == FP_CAT_AC2G && keep_second(&check->flows, event, kind) != 0)
         return -ENOMEM;
-    struct fp_half *end = fp_halves_find(&space->ends, id);
+    struct fp_half *end = fp_halves_find(&space->ends, key);
     if (end) {
         int code = pair(check, end->event, end->byte, event->ts_ns, end->ts_ns, end->lane);
         check->flows.pairs += end->more; // a graph's kernels
@@ -153,10 +169,11 @@ static int add_start(struct fp_check *check, struct fp_flow_space *space, const 
 }
 
 static int add_end(struct fp_check *check, struct fp_flow_space *space, const struct fp_trace_event *event,
-                   uint64_t id, uint8_t kind) {
-    if (fp_idset_add(&space->ended, id) < 0)
+                   const struct fp_trace_id *id, uint8_t kind) {
+    uint64_t key = key_of(id);
+    if (fp_idset_add(&space->ended, key) < 0)
         return -ENOMEM;
-    struct fp_half *start = fp_halves_find(&space->starts, id);
+    struct fp_half *start = fp_halves_find(&space->starts, key);
     if (start) {
         int code = pair(check, event->number, event->byte, start->ts_ns, event->ts_ns, event->lane);
         if (start->more)
@@ -165,7 +182,7 @@ static int add_end(struct fp_check *check, struct fp_flow_space *space, const st
             fp_halves_remove(&space->starts, start);
         return code;
     }
-    if (fp_idset_has(&space->started, id)) { // one start, many ends: a graph launch
+    if (fp_idset_has(&space->started, key)) { // one start, many ends: a graph launch
         check->flows.pairs++;
         return 0;
     }
@@ -179,15 +196,15 @@ int fp_flows_add(struct fp_check *check, const struct fp_trace_event *event, str
         return -ENOMEM;
     if (event->id.kind == FP_ID_ABSENT)
         return 0;
-    uint64_t id = key_of(&event->id);
     bool start = event->phase == 's';
     uint8_t kind = lane->last_ts_ns == event->ts_ns ? lane->last_kind : KIND_NONE;
     lane->flow.waits = kind == KIND_NONE;
     lane->flow.start = start;
     lane->flow.space = place;
-    lane->flow.id = id;
+    lane->flow.id = key_of(&event->id);
     lane->flow.ts_ns = event->ts_ns;
-    return start ? add_start(check, space, event, id, kind) : add_end(check, space, event, id, kind);
+    return start ? add_start(check, space, event, &event->id, kind)
+                 : add_end(check, space, event, &event->id, kind);
 }
 
 void fp_flows_meet_slice(struct fp_check *check, struct fp_check_lane *lane, enum fp_slice_kind kind) {
@@ -219,9 +236,9 @@ int fp_flows_add_bound(struct fp_check *check, const struct fp_trace_event *even
     struct fp_trace_id id = fp_field_id(bind);
     int code = 0;
     if (is_true(fp_event_field(event, "flow_in")))
-        code = add_end(check, space, event, key_of(&id), KIND_OTHER);
+        code = add_end(check, space, event, &id, KIND_OTHER);
     if (!code && is_true(fp_event_field(event, "flow_out")))
-        code = add_start(check, space, event, key_of(&id), KIND_OTHER);
+        code = add_start(check, space, event, &id, KIND_OTHER);
     return code;
 }
 
@@ -265,6 +282,8 @@ static enum fp_check_rule rule_of(const struct fp_flow_space *space, bool start,
         return start ? FP_RULE_FLOW_START_ALONE : FP_RULE_FLOW_END_ALONE;
     if (!start)
         return work ? FP_RULE_FLOW_END_ON_WORK : FP_RULE_FLOW_END_ON_CALL;
+    if (work)
+        return FP_RULE_FLOW_START_ALONE;
     return kind == KIND_LAUNCH || kind == KIND_GRAPH_LAUNCH ? FP_RULE_FLOW_START_ON_LAUNCH
                                                             : FP_RULE_FLOW_START_ON_CALL;
 }
@@ -272,12 +291,17 @@ static enum fp_check_rule rule_of(const struct fp_flow_space *space, bool start,
 // A lone half as a finding. Work whose call is in the file has not lost its launch: only the start is not
 // written.
 static void find_lone(struct fp_check *check, const struct fp_flow_space *space, bool start, uint64_t id,
-                      uint64_t event, uint64_t byte, uint8_t kind) {
+                      uint32_t id_text, uint64_t event, uint64_t byte, uint8_t kind) {
     enum fp_check_rule rule = rule_of(space, start, kind);
     if (rule == FP_RULE_FLOW_END_ON_WORK && fp_idset_has(&check->called, id))
         rule = FP_RULE_FLOW_END_ALONE;
-    char text[64];
-    snprintf(text, sizeof(text), "id %llu", (unsigned long long)id);
+    char text[110];
+    if (id_text == FP_NO_ID) {
+        snprintf(text, sizeof(text), "id %llu", (unsigned long long)id);
+    } else {
+        struct fp_text known = fp_intern_text(check->flows.texts, id_text);
+        snprintf(text, sizeof(text), "id %.*s", (int)known.size, known.at);
+    }
     fp_check_find(check, rule, event, byte, fp_text_of(text));
 }
 
@@ -291,8 +315,10 @@ static void judge_extras(struct fp_check *check) {
             continue;
         if (extra->start && space->category != FP_CAT_AC2G && fp_idset_has(&space->ended, extra->id))
             continue;
+        if (extra->start && space->category == FP_CAT_AC2G && check->findings[FP_RULE_FLOW_TWO_STARTS].count)
+            continue; // told as two starts
         uint8_t kind = tells_nothing(extra->kind) ? kind_at(check, extra->lane, extra->ts_ns) : extra->kind;
-        find_lone(check, space, extra->start, extra->id, extra->event, extra->byte, kind);
+        find_lone(check, space, extra->start, extra->id, extra->text, extra->event, extra->byte, kind);
     }
 }
 
@@ -308,7 +334,7 @@ static int judge_lone(struct fp_check *check, struct fp_flow_space *space, bool 
         // A start that met its end and was used again waits for nothing.
         if (start && space->category != FP_CAT_AC2G && fp_idset_has(&space->ended, half->id))
             continue;
-        find_lone(check, space, start, half->id, half->event, half->byte, half->kind);
+        find_lone(check, space, start, half->id, half->name_id, half->event, half->byte, half->kind);
     }
     free(list);
     return 0;
@@ -359,9 +385,12 @@ static void describe_lags(struct fp_check *check) {
         used += more > 0 ? (size_t)more : 0;
         if (used >= sizeof(text))
             break;
-        more = drifts ? snprintf(text + used, sizeof(text) - used, ", drifting by %.3f us in %.3f ms", change,
-                                 span / 1e6)
-                      : snprintf(text + used, sizeof(text) - used, ", constant: shift by %.3f us", -median);
+        double shift = -(double)flows->lags[from].lag_ns / 1e3;
+        more = drifts ? snprintf(text + used, sizeof(text) - used,
+                                 ", drifting by %.3f us in %.3f ms: +%.3f us puts all behind their launch",
+                                 change, span / 1e6, shift)
+                      : snprintf(text + used, sizeof(text) - used,
+                                 ", constant: +%.3f us puts all behind their launch", shift);
         used += more > 0 ? (size_t)more : 0;
     }
     fp_check_detail(check, FP_RULE_FLOW_BACKWARDS, "%s", text);

@@ -58,7 +58,7 @@ struct fp_second_start {
 struct fp_extra_half {
     uint64_t id, event, byte;
     int64_t ts_ns;
-    uint32_t lane, space;
+    uint32_t lane, space, text;
     uint8_t kind;
     bool start;
 };
@@ -86,6 +86,19 @@ struct fp_flows {
     struct fp_lag *lags; // of pairs that run backwards, thinned out when there are many
     uint32_t lag_count, lag_room, lag_stride;
     uint64_t backwards, pairs;
+    struct fp_intern *texts; // of ids that are no numbers; NULL until there is one
+};
+
+// The profiler's own span, one for each rank of a merged file.
+struct fp_check_window {
+    uint32_t lane;
+    int64_t from_ns, to_ns;
+};
+
+// A process whose name says which rank it belongs to, as `flagprof merge` writes it.
+struct fp_check_rank {
+    uint32_t lane;
+    uint64_t rank;
 };
 
 struct fp_check {
@@ -109,8 +122,13 @@ struct fp_check {
     int64_t zero_correlation_ns;
     uint64_t zero_times, zero_event, zero_byte;
     int64_t nearest_ns; // to time 0, of all other events
-    bool window;
-    int64_t window_from_ns, window_to_ns;
+    struct fp_check_window *windows;
+    uint32_t window_count, window_room;
+    struct fp_check_rank *ranks;
+    uint32_t rank_count, rank_room;
+    uint64_t phases[256];
+    uint64_t counter_ranges; // of CUPTI's range profiler
+    bool uncategorised_work; // known by its arguments: no file of torch's own
     int64_t resolution_ns;
 };
 

@@ -16,9 +16,18 @@ struct overlap {
     uint64_t streams;
 };
 
+// The place names the lane: on the device's side its tid is the stream.
 static void find_slice(struct fp_check *check, const struct fp_reader *reader, enum fp_check_rule rule,
-                       const struct fp_slice *slice) {
-    fp_check_find(check, rule, slice->id, 0, fp_intern_text(fp_reader_names(reader), slice->group));
+                       uint32_t lane, const struct fp_slice *slice) {
+    const struct fp_lane *at = fp_reader_lane(reader, lane);
+    struct fp_text name = fp_intern_text(fp_reader_names(reader), slice->group);
+    const struct fp_text pid = at->pid.kind ? at->pid.text : fp_text_of("none"),
+                         tid = at->tid.kind ? at->tid.text : fp_text_of("none");
+    char text[160];
+    snprintf(text, sizeof(text), "%.*s%s (pid %.*s, %s %.*s)", (int)(name.size < 60 ? name.size : 60),
+             name.at, name.size > 60 ? ".." : "", (int)(pid.size < 20 ? pid.size : 20), pid.at,
+             check->lanes[lane].on_device ? "stream" : "tid", (int)(tid.size < 20 ? tid.size : 20), tid.at);
+    fp_check_find(check, rule, slice->id, 0, fp_text_of(text));
 }
 
 // From compute capability 9.0 on, kernels of one stream may overlap (programmatic dependent launch).
@@ -39,8 +48,9 @@ static bool overlap_is_legal(const struct fp_reader *reader) {
     return legal;
 }
 
-static void judge_stream(struct fp_check *check, const struct fp_reader *reader, const struct fp_slices *work,
+static void judge_stream(struct fp_check *check, const struct fp_reader *reader, uint32_t lane,
                          enum fp_check_rule rule, struct overlap *overlap) {
+    const struct fp_slices *work = check->lanes[lane].slices[SORT_WORK];
     int64_t last_end = INT64_MIN;
     bool any = false;
     for (size_t i = 0; i < work->count; i++) {
@@ -48,7 +58,7 @@ static void judge_stream(struct fp_check *check, const struct fp_reader *reader,
         int64_t end = slice.start_ns + slice.dur_ns,
                 common = (end < last_end ? end : last_end) - slice.start_ns;
         if (last_end != INT64_MIN && common > check->resolution_ns) {
-            find_slice(check, reader, rule, &slice);
+            find_slice(check, reader, rule, lane, &slice);
             overlap->count++;
             overlap->sum_ns += common;
             overlap->most_ns = common > overlap->most_ns ? common : overlap->most_ns;
@@ -95,8 +105,9 @@ static int push(struct open_slices *open, int64_t end) {
     return 0;
 }
 
-static int judge_thread(struct fp_check *check, const struct fp_reader *reader, struct fp_check_lane *lane,
+static int judge_thread(struct fp_check *check, const struct fp_reader *reader, uint32_t place,
                         struct overlap *crossing) {
+    struct fp_check_lane *lane = &check->lanes[place];
     struct open_slices open = { 0 };
     size_t at[SORT_COUNT] = { 0 };
     struct fp_slice slice = { 0 };
@@ -111,7 +122,7 @@ static int judge_thread(struct fp_check *check, const struct fp_reader *reader, 
             // Both edges must be off by more than the resolution: a slice that begins at its neighbour's
             // rounded end is none.
             if (common > check->resolution_ns) {
-                find_slice(check, reader, FP_RULE_CROSSING, &slice);
+                find_slice(check, reader, FP_RULE_CROSSING, place, &slice);
                 crossing->count++;
                 crossing->sum_ns += common;
                 crossing->most_ns = common > crossing->most_ns ? common : crossing->most_ns;
@@ -128,16 +139,46 @@ static int judge_thread(struct fp_check *check, const struct fp_reader *reader, 
     return code;
 }
 
-static void judge_window(struct fp_check *check, const struct fp_reader *reader, const struct fp_slices *work,
+// The rank that a lane's process belongs to in a merged file. UINT64_MAX where nothing says one.
+static uint64_t rank_of(const struct fp_check *check, const struct fp_reader *reader, uint32_t lane) {
+    for (uint32_t i = 0; i < check->rank_count; i++)
+        if (fp_trace_id_same(&fp_reader_lane(reader, check->ranks[i].lane)->pid,
+                             &fp_reader_lane(reader, lane)->pid))
+            return check->ranks[i].rank;
+    return UINT64_MAX;
+}
+
+// The span that a lane's work is held against: from the first to the last of its own rank's windows. False
+// where its rank has none.
+static bool window_of(const struct fp_check *check, const struct fp_reader *reader, uint32_t lane,
+                      struct fp_check_window *window) {
+    uint64_t rank = rank_of(check, reader, lane);
+    bool any = false;
+    for (uint32_t i = 0; i < check->window_count; i++) {
+        const struct fp_check_window *one = &check->windows[i];
+        if (check->rank_count && rank_of(check, reader, one->lane) != rank)
+            continue;
+        window->from_ns = any && window->from_ns < one->from_ns ? window->from_ns : one->from_ns;
+        window->to_ns = any && window->to_ns > one->to_ns ? window->to_ns : one->to_ns;
+        any = true;
+    }
+    return any;
+}
+
+static void judge_window(struct fp_check *check, const struct fp_reader *reader, uint32_t lane,
                          struct overlap *outside) {
+    const struct fp_slices *work = check->lanes[lane].slices[SORT_WORK];
+    struct fp_check_window window = { 0 };
+    if (!window_of(check, reader, lane, &window))
+        return;
     for (size_t i = 0; i < work->count; i++) {
         struct fp_slice slice = fp_slices_get(work, i);
-        int64_t before = check->window_from_ns - slice.start_ns;
-        int64_t after = slice.start_ns + slice.dur_ns - check->window_to_ns;
+        int64_t before = window.from_ns - slice.start_ns;
+        int64_t after = slice.start_ns + slice.dur_ns - window.to_ns;
         int64_t far = before > after ? before : after;
         if (far <= check->resolution_ns)
             continue;
-        find_slice(check, reader, FP_RULE_OUTSIDE_WINDOW, &slice);
+        find_slice(check, reader, FP_RULE_OUTSIDE_WINDOW, lane, &slice);
         outside->count++;
         outside->most_ns = far > outside->most_ns ? far : outside->most_ns;
     }
@@ -180,12 +221,11 @@ int fp_lanes_judge(struct fp_check *check, struct fp_reader *reader) {
             if (lane->slices[sort])
                 fp_slices_sort(lane->slices[sort]);
         if (!code && lane->slices[SORT_WORK]) {
-            judge_stream(check, reader, lane->slices[SORT_WORK], rule, &overlap);
-            if (check->window)
-                judge_window(check, reader, lane->slices[SORT_WORK], &outside);
+            judge_stream(check, reader, i, rule, &overlap);
+            judge_window(check, reader, i, &outside);
         }
         if (!code && !lane->on_device)
-            code = judge_thread(check, reader, lane, &crossing);
+            code = judge_thread(check, reader, i, &crossing);
     }
     if (overlap.count)
         fp_check_detail(check, rule, "%.3f us overlap in %llu streams, at most %.3f us",

@@ -49,6 +49,10 @@ static const char *const explanations[FP_RULE_COUNT] = {
         "Host calls launched kernels, and the file holds no device record at all. Device times are 0 for no "
         "good reason:\n"
         "the device tracer was not active, had no permission, or its buffers were never delivered.\n",
+    [FP_RULE_COUNTERS_ONLY] =
+        "Kineto's range profiler measures counters for each kernel and records no kernels, copies or fills "
+        "meanwhile.\n"
+        "The ranges carry the counters; launches have no device work, and none is missing.\n",
     [FP_RULE_LAUNCH_WITHOUT_WORK] = "A launch call with a correlation that no device work carries: the "
                                     "record was dropped, or the kernel ran after\n"
                                     "the recording ended. Their device time is missing from every sum.\n",
@@ -119,6 +123,11 @@ static const char *const explanations[FP_RULE_COUNT] = {
                                   "dropped, without timing or unpaired.\n",
     [FP_RULE_ONLY_METADATA] = "The file is valid and empty of work: an empty profiler step, or a profiler "
                               "that was never running.\n",
+    [FP_RULE_NO_SLICES] = "Begins without an end, samples, counters, instants: the file holds events, and "
+                          "none of them lasts.\n"
+                          "`flagprof stats` has nothing to add up; viewers show them all the same.\n",
+    [FP_RULE_EMPTY_LIST] = "The file is a trace and holds no event at all. Nothing is wrong with it, and "
+                           "nothing is in it.\n",
 };
 
 const char *fp_check_rule_name(enum fp_check_rule rule) {

@@ -19,6 +19,7 @@
 #include "analysis/idmap.h"
 #include "analysis/kinds.h"
 #include "analysis/mend.h"
+#include "trace/temporary.h"
 
 struct open_begin {
     sqlite3_int64 row;
@@ -103,6 +104,7 @@ static int open_file(struct fp_database *database, const char *path, struct fp_e
     snprintf(database->temporary, room, "%s.%ld.part", path, (long)getpid());
     unlink(database->temporary);
     database->made = true;
+    fp_temporary_keep(database->temporary);
     if (sqlite3_open_v2(database->temporary, &database->handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
                         NULL) != SQLITE_OK) {
         if (!database->handle)
@@ -502,6 +504,7 @@ int fp_database_commit(struct fp_database *database, struct fp_error *err) {
         code = -errno;
         fp_error_set(err, "cannot write %s: %s. Nothing was left behind", database->path, strerror(-code));
     } else if (!code) {
+        fp_temporary_forget(database->temporary);
         free(database->temporary);
         database->temporary = NULL;
     }
@@ -516,6 +519,7 @@ void fp_database_abort(struct fp_database *database) {
     sqlite3_close(database->handle);
     if (database->temporary && database->made)
         unlink(database->temporary);
+    fp_temporary_forget(database->temporary);
     fp_intern_free(database->names);
     fp_mender_free(&database->mender);
     free(database->trace_name);

@@ -1,8 +1,9 @@
 // kinds.h - which side of the wire an event stands on.
 //
 // In:  an event.
-// Out: device side or host, work or not. By category, and where a producer has none (torch_npu's device
-//      lanes, home-made exporters) by the arguments that only device work has.
+// Out: device side or host, work or not. By category (the reader's, which knows the names of lanes too), and
+//      where a producer has none (torch_npu's device lanes, home-made exporters) by the arguments that only
+//      device work has.
 #ifndef FLAGPROF_ANALYSIS_KINDS_H
 #define FLAGPROF_ANALYSIS_KINDS_H
 
@@ -21,6 +22,16 @@ static inline bool fp_event_is_work(const struct fp_trace_event *event) {
     default:
         return false;
     }
+}
+
+// The number of the device that did it: as the event says, or as its lane is named.
+static inline bool fp_event_device(const struct fp_trace_event *event, uint64_t *device) {
+    if (fp_field_u64(fp_event_arg(event, FP_ARG_DEVICE), device))
+        return true;
+    if (event->lane_device < 0)
+        return false;
+    *device = (uint64_t)event->lane_device;
+    return true;
 }
 
 static inline bool fp_event_on_device(const struct fp_trace_event *event) {

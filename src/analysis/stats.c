@@ -149,7 +149,7 @@ static struct fp_stats_lane *lane_of(struct fp_stats *stats, uint32_t lane) {
 
 static int find_device(struct fp_stats *stats, const struct fp_trace_event *event) {
     uint64_t number = event->pid.number;
-    bool numbered = fp_field_u64(fp_event_arg(event, FP_ARG_DEVICE), &number);
+    bool numbered = fp_event_device(event, &number);
     for (uint32_t i = 0; i < stats->device_count; i++) {
         struct fp_stats_device *device = &stats->devices[i];
         if (device->number == number && device->pid.kind == event->pid.kind &&

@@ -138,6 +138,22 @@ static void put_tables(struct fp_report *report, const struct lines *lines) {
         }
 }
 
+// What is known of the events that are not there. Only what is lost is called missing.
+static const char *wholeness(const struct fp_reader *reader) {
+    struct fp_reader_summary summary;
+    fp_reader_summarise(reader, &summary);
+    if (summary.faults)
+        return "NO: some could not be read (events-lost)";
+    if (fp_reader_note(reader, FP_NOTE_EVENT_CUT)->count)
+        return "NO: the last event is cut, and what followed is unknown";
+    if (fp_reader_note(reader, FP_NOTE_PACKING_CUT)->count ||
+        fp_reader_note(reader, FP_NOTE_PACKING_DAMAGED)->count)
+        return summary.events_complete ? "every event was read" : "NO: the packed file ends early";
+    if (!summary.events_complete)
+        return "every event in the file was read; its list is not closed";
+    return "every event was read";
+}
+
 static void put_verdict(struct fp_report *report, const struct fp_feed *feed, const struct fp_check *check,
                         const struct lines *lines, const char *path) {
     struct fp_check_counts counts;
@@ -152,9 +168,7 @@ static void put_verdict(struct fp_report *report, const struct fp_feed *feed, co
              (unsigned long long)lines->by_severity[FP_SEVERITY_WARNING],
              (unsigned long long)lines->by_severity[FP_SEVERITY_NOTE]);
     fp_report_fact_text(report, "verdict", "verdict", text);
-    fp_report_fact_text(report, "whole", "whole",
-                        fp_reader_events_complete(feed->reader) ? "every event was read"
-                                                                : "NO: events are missing");
+    fp_report_fact_text(report, "whole", "whole", wholeness(feed->reader));
     fp_report_fact_text(report, "rule_set", "rules",
                         fp_check_rule_set(check) == FP_RULE_SET_TORCH ? "torch" : "any");
     fp_report_fact_count(report, "events", "events", counts.events);

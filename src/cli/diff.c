@@ -14,8 +14,8 @@
 #include "analysis/stats.h"
 #include "cli/diff_limit.h"
 #include "cli/feed.h"
+#include "cli/readable.h"
 #include "cli/verbs.h"
-#include "recording/demangle.h"
 
 static const char text[] =
     "Compares two traces, or two sides of several each: totals of the run, device work by name, operators\n"
@@ -88,13 +88,10 @@ static int add_group(struct course *course, enum fp_diff_section section, enum f
 // The name as a person reads it: mangled ones demangled, descriptors and compilers' suffixes off.
 static int add_named(struct course *course, enum fp_diff_section section, enum fp_diff_side side, size_t file,
                      struct fp_text raw, uint64_t count, int64_t total, double deviation, uint64_t steps) {
-    char *name = fp_text_begins(raw, "_Z") ? strndup(raw.at, raw.size) : NULL, *readable = NULL;
-    if (name)
-        readable = fp_demangle(name);
+    char *readable = fp_readable_name(raw);
     int code = add_group(course, section, side, file, readable ? fp_text_of(readable) : raw, count, total,
                          deviation, steps);
     free(readable);
-    free(name);
     return code;
 }
 

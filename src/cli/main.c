@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "trace/temporary.h"
+
 static const struct fp_verb verbs[] = {
     { "convert", fp_convert_main, "write a trace in another form: JSON, packed JSON, CSV, SQLite" },
     { "check", fp_check_main, "is this trace true and complete?" },
@@ -40,11 +42,27 @@ static const struct fp_verb *find_verb(const char *name) {
     return NULL;
 }
 
+// Nothing half-written stays behind; then the program ends as if the signal had not been caught.
+static void end_by(int signal_number) {
+    fp_temporary_remove_all();
+    raise(signal_number); // its default action, once the handler has returned
+}
+
+static void catch_ends(void) {
+    static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+    for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+        struct sigaction now, then = { .sa_handler = end_by, .sa_flags = (int)SA_RESETHAND };
+        if (sigaction(ends[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL) // nohup ignores one
+            sigaction(ends[i], &then, NULL);
+    }
+}
+
 int main(int argc, char **argv) {
     // A closed pipe and a size limit become write errors with a sentence, after which nothing half-written is
     // left.
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
+    catch_ends();
     if (argc < 2) {
         print_help(stderr);
         return FP_EXIT_CANNOT;

@@ -13,8 +13,8 @@
 #include "analysis/stats.h"
 #include "cli/feed.h"
 #include "cli/options.h"
+#include "cli/readable.h"
 #include "cli/verbs.h"
-#include "recording/demangle.h"
 
 #define DEFAULT_TOP 10
 #define TITLE_SIZE 128
@@ -93,13 +93,7 @@ static int64_t by_self_host(const struct fp_stats_group *group) {
 
 // A name as a person reads it. Mangled names stay as they are in CSV and JSON, where they are searched for.
 static void put_name(struct context *context, struct fp_text name) {
-    char *readable = NULL;
-    if (context->options->shared.format == FP_FORMAT_TABLE && name.size > 2 && name.at[0] == '_' &&
-        name.at[1] == 'Z') {
-        char *copy = strndup(name.at, name.size);
-        readable = copy ? fp_demangle(copy) : NULL;
-        free(copy);
-    }
+    char *readable = context->options->shared.format == FP_FORMAT_TABLE ? fp_readable_name(name) : NULL;
     fp_report_text(context->report, readable ? fp_text_of(readable) : name);
     free(readable);
 }

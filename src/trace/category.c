@@ -2,7 +2,8 @@
 //
 // In:  the "cat" of an event.
 // Out: enum fp_category. Spellings: Kineto's output_json.cpp of 2021 to 2026 (the oldest with capitals),
-//      XPU's and MTIA's plug-ins, torch_npu's, those of the public traces that were looked at.
+//      XPU's and MTIA's plug-ins, torch_npu's, those of the public traces that were looked at; those that
+//      only their producer's source tells are marked.
 
 #include "trace/reader_internal.h"
 
@@ -32,6 +33,17 @@ static const struct {
     { "kernel", FP_CAT_KERNEL },
     { "Kernel", FP_CAT_KERNEL },
     { "mtia_ccp_events", FP_CAT_KERNEL },
+    { "GPU_Kernel", FP_CAT_KERNEL }, // an exporter over CUPTI of its own, with the next four
+    { "MemCopy", FP_CAT_MEMCPY },
+    { "CUDA_Runtime", FP_CAT_RUNTIME },
+    { "CUDA_Driver", FP_CAT_DRIVER },
+    { "Overhead", FP_CAT_OVERHEAD },
+    { "MemSet", FP_CAT_MEMSET },          // [DERIVED] from its MemCopy
+    { "kernel_dispatch", FP_CAT_KERNEL }, // rocprofv3 through Perfetto's own JSON export, with the next
+    { "memory_copy", FP_CAT_MEMCPY },     // three [KNOWN from its source]
+    { "hip_api", FP_CAT_RUNTIME },
+    { "hsa_api", FP_CAT_DRIVER },
+    { "gpu_op", FP_CAT_KERNEL }, // unitrace [KNOWN from its source]
     { "gpu_memcpy", FP_CAT_MEMCPY },
     { "Memcpy", FP_CAT_MEMCPY },
     { "memcpy", FP_CAT_MEMCPY },

@@ -195,6 +195,7 @@ static int find_lane(struct fp_reader *reader, const struct fp_trace_id *pid, co
     if (grow_lanes(reader) != 0 || keep_id(reader, pid, &reader->lanes[reader->lane_count].pid) != 0 ||
         keep_id(reader, tid, &reader->lanes[reader->lane_count].tid) != 0)
         return -ENOMEM;
+    fp_lane_begin(reader, &reader->lanes[reader->lane_count]);
     *lane = reader->lane_count++;
     reader->lane_table[i & reader->lane_mask] = *lane + 1;
     return 0;
@@ -268,6 +269,14 @@ int fp_event_finish(struct fp_reader *reader, const uint32_t *top) {
         code = read_name(reader, name ? name : &empty);
     if (!code)
         code = read_lane(reader);
+    if (code)
+        return code;
+    const struct fp_lane *lane = &reader->lanes[event->lane];
+    event->lane_device = lane->device;
+    if (lane->role && event->category == FP_CAT_OTHER && strchr("XBE", event->phase) && event->phase)
+        event->category = (uint8_t)fp_lane_category(lane->role, event->name);
+    else if (event->phase == 'M')
+        code = fp_lane_learn(reader);
     if (event->args_type && event->args_type != '{')
         fp_reader_note_at(reader, FP_NOTE_ODD_ARGS, (size_t)(event->raw.at - reader->block->text),
                           event->number, NULL);

@@ -88,6 +88,7 @@ void fp_reader_close(struct fp_reader *reader) {
     free(reader->decoded);
     free(reader->lanes);
     free(reader->lane_table);
+    free(reader->processes);
     free(reader);
 }
 
@@ -215,6 +216,12 @@ static enum step fault_here(struct fp_reader *reader, const char *cause) {
 }
 
 static enum step not_a_trace(const struct fp_reader *reader, struct fp_error *err, const char *what) {
+    const struct fp_source *source = fp_blocks_source(reader->blocks);
+    if ((fp_source_flags(source) & FP_SOURCE_WRONG_SUFFIX) && fp_source_packing(source) == FP_PACKING_PLAIN) {
+        fp_error_set(err, "%s: %s, and it is not packed as its name says. Is it a trace, and whole?",
+                     name_of(reader), what);
+        return STEP_NOT_A_TRACE;
+    }
     fp_error_set(
         err,
         "%s: %s, where a list of events or an object with the key traceEvents is expected. Is it a trace?",
@@ -438,6 +445,67 @@ static enum step step(struct fp_reader *reader, struct fp_error *err) {
     }
 }
 
+// Text from `from` to the end of the file that closes the list and, in the object form, what holds it, so
+// that what could not be read in it was not cut off.
+static bool tail_is_closed(const struct fp_reader *reader, size_t from) {
+    const char *text = reader->block->text;
+    size_t end = reader->block->end;
+    while (end > from && strchr(" \t\r\n", text[end - 1]) && text[end - 1])
+        end--;
+    if (end == from || text[end - 1] != (reader->in_object ? '}' : ']'))
+        return false;
+    if (!reader->in_object)
+        return true;
+    for (size_t i = from; i < end; i++) { // "]" behind an event, and behind it the end or another key
+        if (text[i] != ']')
+            continue;
+        size_t before = i, behind = i + 1;
+        while (before > from && strchr(" \t\r\n", text[before - 1]) && text[before - 1])
+            before--;
+        while (behind < end && strchr(" \t\r\n", text[behind]) && text[behind])
+            behind++;
+        if (before > from && text[before - 1] == '}' && behind < end &&
+            (text[behind] == ',' || behind + 1 == end))
+            return true;
+    }
+    return false;
+}
+
+// The file goes on to its end within an event that began at `at`, and yet the end is there: a quote or brace
+// in the event is missing or too many. As for any fault; in salvage the event is counted as lost.
+static int meet_endless_event(struct fp_reader *reader, size_t at, struct fp_error *err) {
+    reader->fault =
+        (struct fp_fault){ at,
+                           "an event that never ends, though the file does: a quote or a brace is missing "
+                           "in it, or one too many" };
+    int code = meet_fault(reader, err);
+    if (!reader->salvage)
+        return code;
+    char shown[80];
+    size_t left = reader->block->end - at;
+    fp_reader_note_at(reader, FP_NOTE_EVENTS_LOST, at, reader->events,
+                      fp_text_show((struct fp_text){ reader->block->text + at, left < 60 ? left : 60 }, shown,
+                                   sizeof(shown)));
+    reader->faults++;
+    reader->lost_bytes += left;
+    reader->lost_events++;
+    return 0;
+}
+
+static int nothing_read(const struct fp_reader *reader, struct fp_error *err) {
+    const struct fp_source *source = fp_blocks_source(reader->blocks);
+    bool packed = fp_source_packing(source) != FP_PACKING_PLAIN;
+    unsigned flags = fp_source_flags(source);
+    fp_error_set(
+        err, "%s%s", name_of(reader),
+        flags & FP_SOURCE_CUT       ? " is cut short: nothing could be unpacked"
+        : flags & FP_SOURCE_DAMAGED ? " is damaged: nothing could be unpacked"
+        : packed && !reader->end_bytes
+            ? " is empty when unpacked (0 bytes): the program that should have written it wrote nothing"
+            : " holds nothing but blanks");
+    return -ENODATA;
+}
+
 // The notes that only the end of the text can justify. Returns 0 or why this was no trace.
 static int finish(struct fp_reader *reader, struct fp_error *err) {
     const struct fp_block *block = reader->block;
@@ -461,11 +529,11 @@ static int finish(struct fp_reader *reader, struct fp_error *err) {
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
         if (flags & rows[i].flag)
             reader->notes[rows[i].note].count++;
-    if (place == FP_AT_TOP) {
-        fp_error_set(err, "%s holds nothing but blanks", name_of(reader));
-        return -ENODATA;
-    }
+    if (place == FP_AT_TOP)
+        return nothing_read(reader, err);
     if (place == FP_AT_FIRST_EVENT || place == FP_AT_EVENT || place == FP_AT_LIST_NEXT) {
+        if (within && place != FP_AT_LIST_NEXT && tail_is_closed(reader, at))
+            return meet_endless_event(reader, at, err);
         if (within && place != FP_AT_LIST_NEXT)
             fp_reader_note_at(reader, FP_NOTE_EVENT_CUT, at, reader->events, NULL);
         fp_reader_note_at(reader, reader->in_object ? FP_NOTE_OBJECT_NOT_CLOSED : FP_NOTE_LIST_NOT_CLOSED, at,
@@ -500,8 +568,10 @@ static int step_over(struct fp_reader *reader, struct fp_error *err) {
     const struct fp_block *block = reader->block;
     size_t from = reader->entry < block->index_end ? block->index[reader->entry] : reader->fault.at;
     (void)meet_fault(reader, err);
+    if (reader->list_done) // no event is lost
+        return -ENODATA;
     reader->faults++;
-    int code = reader->list_done ? -ENODATA : fp_salvage_resume(reader, from, err);
+    int code = fp_salvage_resume(reader, from, err);
     if (code == 0) {
         reader->place = FP_AT_EVENT;
         reader->seen_list = true;
@@ -535,7 +605,7 @@ int fp_reader_next(struct fp_reader *reader, const struct fp_trace_event **event
                 continue;
             if (code == -ENODATA) { // nothing more to be had
                 reader->entry = reader->block->index_end;
-                bool done = reader->list_done;
+                bool done = reader->list_done || tail_is_closed(reader, reader->lost_from);
                 reader->place = FP_AT_TRAILER;
                 code = finish(reader, err);
                 if (!done && code == 0)

@@ -56,8 +56,8 @@ static inline bool fp_trace_id_same(const struct fp_trace_id *a, const struct fp
            (a->kind == FP_ID_TEXT ? fp_text_same(a->text, b->text) : a->number == b->number);
 }
 
-// What an event is, by its category and, where that is missing, nothing else. The spellings that map to each
-// stand in category.c.
+// What an event is, by its category; where that tells nothing, by the names of its lane. The spellings that
+// map to each stand in category.c, the lanes' names in lane_names.c.
 enum fp_category {
     FP_CAT_OTHER = 0,
     FP_CAT_CPU_OP,
@@ -99,6 +99,7 @@ struct fp_trace_event {
     uint32_t name_id;        // of the decoded name in fp_reader_names
     uint32_t cat_id;         // of the category in fp_reader_names
     uint32_t lane;           // small number of this (pid, tid); see fp_reader_lane
+    int32_t lane_device;     // of the device whose lane it is, by the lane's names; -1: they do not say
 
     struct fp_trace_id pid, tid, id;
 
@@ -162,8 +163,17 @@ struct fp_trace_header {
     bool kept;            // false: larger than the limit, `value` is empty
 };
 
+// What the names of a lane tell of slices that have no category; see lane_names.c.
+enum fp_lane_role {
+    FP_LANE_UNKNOWN = 0,
+    FP_LANE_WORK,    // a device's
+    FP_LANE_DERIVED, // a device's, but it repeats what other lanes show: annotations
+};
+
 struct fp_lane {
     struct fp_trace_id pid, tid; // texts live as long as the reader
+    uint8_t role;                // enum fp_lane_role
+    int32_t device;              // its number by the process's name, -1 where that does not say
 };
 
 struct fp_reader_options {

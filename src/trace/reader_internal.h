@@ -52,6 +52,13 @@ struct fp_lane_slot {
     uint32_t lane; // plus one
 };
 
+struct fp_device_process {
+    struct fp_trace_id pid;
+    int32_t device; // -1: it is none
+    bool xprof;     // its threads' names tell more
+    bool tpu;
+};
+
 struct fp_reader {
     struct fp_blocks *blocks;
     struct fp_block *block; // the current one
@@ -94,6 +101,8 @@ struct fp_reader {
     uint32_t *lane_table; // ids plus one, open addressing
     uint32_t lane_mask;
     struct fp_intern *lane_texts;
+    struct fp_device_process *processes; // those that are a device, by their names
+    uint32_t process_count;
 
     struct fp_header_entry *headers;
     size_t header_count, header_room;
@@ -103,6 +112,7 @@ struct fp_reader {
     uint64_t events, faults, lost_bytes, lost_events;
     uint64_t end_bytes, end_lines;
     uint64_t objects_skipped;
+    size_t lost_from;        // in the current block: where the last stretch that could not be read begins
     uint64_t salvage_budget; // bytes that failed attempts may still cost
     bool fractions, ts_text;
     bool object_closed;
@@ -158,6 +168,11 @@ const char *fp_fault_cause(const struct fp_reader *reader);
 // Steps from a fault in the value that began at position `from` to the next event that can be read. Returns 0
 // with the index standing at that event's '{', -ENODATA when there is none, other negative errnos on failure.
 int fp_salvage_resume(struct fp_reader *reader, size_t from, struct fp_error *err);
+
+// What the names of a lane tell: of a lane that is new, and of the metadata event just read. 0 or -ENOMEM.
+void fp_lane_begin(const struct fp_reader *reader, struct fp_lane *lane);
+int fp_lane_learn(struct fp_reader *reader);
+enum fp_category fp_lane_category(uint8_t role, struct fp_text name); // of a slice without one
 
 // The category of a spelling.
 enum fp_category fp_category_of(struct fp_text cat);

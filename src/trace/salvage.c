@@ -185,6 +185,7 @@ int fp_salvage_resume(struct fp_reader *reader, size_t from, struct fp_error *er
     free(attempt.block.index);
     free(attempt.block.special);
     lose(reader, lost, at);
+    reader->lost_from = lost;
     if (code)
         return code;
     // What comes is read as if the fault had not been: straight from the text, or indexed anew.

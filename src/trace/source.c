@@ -333,6 +333,15 @@ int64_t fp_source_read(struct fp_source *source, char *out, size_t room, struct 
                                     : utf16_read(source, out, room, err);
 }
 
+// A byte-order mark of four bytes, or '{' or '[' with three zero bytes beside it.
+static bool is_utf32(const unsigned char *s) {
+    static const unsigned char starts[][4] = { { 0xFF, 0xFE, 0, 0 }, { 0, 0, 0xFE, 0xFF } };
+    for (size_t i = 0; i < 2; i++)
+        if (memcmp(s, starts[i], 4) == 0)
+            return true;
+    return !s[1] && !s[2] && (s[0] ? !s[3] : s[3] != 0);
+}
+
 // Looks at the first unpacked bytes for a byte-order mark, or for the zero bytes that UTF-16 leaves beside
 // '{' or '['.
 static int learn_encoding(struct fp_source *source, struct fp_error *err) {
@@ -341,6 +350,10 @@ static int learn_encoding(struct fp_source *source, struct fp_error *err) {
         return (int)got;
     source->peek_end = (size_t)got;
     const unsigned char *s = (const unsigned char *)source->peek;
+    if (got >= 4 && is_utf32(s)) {
+        fp_error_set(err, "%s is UTF-32. Write it as UTF-8 (iconv -f UTF-32 -t UTF-8)", source->name);
+        return -EILSEQ;
+    }
     if (got >= 3 && s[0] == 0xEF && s[1] == 0xBB && s[2] == 0xBF) {
         source->peek_at = 3;
         raise_flag(source, FP_SOURCE_UTF8_MARK);

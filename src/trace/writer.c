@@ -6,7 +6,7 @@
 //      packer empties the buffer, `push` hands bytes to the kernel.
 //
 // Not here: signals. A program that writes to pipes ignores SIGPIPE, and SIGXFSZ where a size limit may be
-// set; main.c does.
+// set, and removes what temporary.c knows when it is told to end; main.c does.
 
 #include "trace/writer.h"
 
@@ -21,6 +21,8 @@
 #include <unistd.h>
 #include <zstd.h>
 #include <zstd_errors.h>
+
+#include "trace/temporary.h"
 
 #define TEXT_ROOM (256u << 10)
 #define PACKED_ROOM (256u << 10)
@@ -159,6 +161,7 @@ static int open_temporary(struct fp_output *output, mode_t mode, bool exists) {
         snprintf(output->temporary, room, "%s.%ld-%d.part", output->path, (long)getpid(), i);
         output->fd = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (output->fd >= 0) {
+            fp_temporary_keep(output->temporary);
             if (exists)
                 (void)!fchmod(output->fd, mode & 07777);
             return 0;
@@ -197,6 +200,7 @@ static void output_free(struct fp_output *output) {
         close(output->fd);
     if (output->temporary)
         unlink(output->temporary);
+    fp_temporary_forget(output->temporary);
     ZSTD_freeCCtx(output->zstd);
     free(output->gzip);
     free(output->packed);
@@ -353,6 +357,7 @@ int fp_output_commit(struct fp_output *output, struct fp_error *err) {
         fail(output, -errno);
     int code = output->state;
     if (!code && output->temporary) {
+        fp_temporary_forget(output->temporary);
         free(output->temporary);
         output->temporary = NULL;
     }

@@ -1,5 +1,6 @@
 # test_trace_check.py - `flagprof check`: every case has its finding, healthy files have none, the pairing agrees with a slow one.
 
+import gzip
 import json
 import pathlib
 
@@ -12,7 +13,7 @@ OURS = sorted((FIXTURES / "traces").glob("*.json.gz")) + sorted((FIXTURES / "pai
 
 
 def case(name):
-    return next((FIXTURES / "cases").glob(f"{name}-*.json"))
+    return min((FIXTURES / "cases").glob(f"{name}-*.json"))
 
 
 def findings_of(run_cli, path, *options):
@@ -35,7 +36,8 @@ EXPECTED = {
     "12": (0, {"event-cut": ("warning", 1)}),
     "14": (1, {"trailer": ("warning", 2), "events-lost": None}),
     "17": (0, {"nested-events": ("warning", 1)}),
-    "19": (0, {"only-metadata": ("warning", 1)}),
+    "19": (0, {"only-metadata": ("warning", 1), "no-slices": None, "empty-list": None}),
+    "20": (0, {"only-metadata": None, "empty-list": ("note", 1)}),
     "21": (0, {"args-odd": ("note", 3)}),
     "24": (0, {"secret": ("warning", 1)}),
     "25": (0, {"time-text": ("note", 1), "flow-start-alone": ("note", 1), "crossing-slices": None}),
@@ -44,11 +46,11 @@ EXPECTED = {
     "32": (0, {"crossing-slices": None}),
     "37": (0, {"flow-end-on-call": ("note", 1), "flow-end-on-work": ("warning", 1), "flow-start-on-launch": ("warning", 1),
                "flow-start-on-call": ("note", 1)}),
-    "38": (1, {"flow-two-starts": ("error", 1), "flow-start-on-launch": None}),
+    "38": (1, {"flow-two-starts": ("error", 1), "flow-start-on-launch": None, "flow-start-on-call": None}),
     "40": (0, {"id-clash": ("warning", 1), "flow-backwards": None}),
     "41": (0, {"flow-backwards": ("warning", 4), "flow-end-on-work": None}),
-    "43": (0, {"correlation-zero": ("note", 2), "work-without-launch": None}),
-    "44": (0, {"no-correlation": ("note", 1)}),
+    "43": (0, {"correlation-zero": ("note", 2), "work-without-launch": None, "launch-without-work": None}),
+    "44": (0, {"no-correlation": ("note", 1), "copy-without-work": None}),
     "46": (0, {"id-clash": None, "flow-end-on-work": None, "launch-without-work": None}),
     "48": (0, {"outside-window": ("warning", 1), "launch-without-work": ("warning", 1), "edge-loss": ("warning", 1)}),
     "49": (1, {"no-device-work": ("error", 1)}),
@@ -88,7 +90,6 @@ def test_ordinary_traces_pass_without_an_error(run_cli, path):
 
 # What the README beside the files, or a look at them, says is wrong with them.
 CONFIRMED = {
-    "benchmark_result_924719_1679055439_trace.json.gz": {"no-device-work"},  # counters instead of kernels
     "flow_events_v2_small.json": {"json"},
     "simple-partial-whitespace.json": set(),
 }
@@ -217,3 +218,111 @@ def test_findings_fit_100_columns(run_cli):
     for path in sorted((FIXTURES / "cases").glob("*.json")) + OURS:
         done = run_cli("check", path)
         assert [line for line in done.stdout.splitlines() if len(line) > 100 and not line.startswith("file ")] == []
+
+
+def written(tmp_path, text, name="trace.json"):
+    path = tmp_path / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+FIRST = '{"ph":"X","name":"a","ts":1,"dur":1}'
+BROKEN = ['"dur":bad}', '"dur":01}', '"dur":-}', '"dur":tru}', '"dur":}', '"dur":1"}', '"args":{"a":[1,2]}', '"args":{"a":[1,2}}']
+FORMS = ["[%s]", '{"traceEvents":[%s]}', '{"traceEvents": [ %s ] , "traceName": "x"}']
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("last", BROKEN)
+def test_a_bad_value_in_the_last_event_is_not_told_as_a_file_that_was_not_closed(run_cli, tmp_path, last, form):
+    path = written(tmp_path, form % (FIRST + ',{"ph":"X","name":"b","ts":2,' + last))
+    found, status, report = findings_of(run_cli, path)
+    assert status == 1 and found["json"]["count"] >= 1 and found["events-lost"]["count"] == 1
+    assert not {"object-not-closed", "list-not-closed", "event-cut"} & set(found)
+    assert report["whole"].startswith("NO") and report["events"] == 1
+
+
+@pytest.mark.parametrize("tail", ["] xx", "]]", '], "x": 1', "]}"])
+def test_garbage_behind_the_list_loses_no_event(run_cli, tmp_path, tail):
+    found, status, report = findings_of(run_cli, written(tmp_path, "[" + FIRST + tail))
+    assert status == 1 and {"json", "trailer"} <= set(found) and "events-lost" not in found
+    assert report["whole"] == "every event was read"
+
+
+WHOLE = {"10": "not closed", "11": "not closed", "12": "NO: the last event is cut", "14": "every event was read"}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_only_what_is_lost_is_called_missing(run_cli, name):
+    assert WHOLE[name] in findings_of(run_cli, case(name))[2]["whole"]
+
+
+@pytest.mark.parametrize("quote", ['"0xfffffffffffffffe"', '"a text"', "-2", "18446744073709551616"])
+def test_an_id_is_told_as_the_file_has_it(run_cli, tmp_path, quote):
+    event = '{"ph":"s","cat":"flow","name":"x","id":%s,"pid":1,"tid":1,"ts":1}' % quote
+    found, _, report = findings_of(run_cli, written(tmp_path, "[" + FIRST + "," + event + "]"))
+    assert found["flow-start-alone"]["count"] == 1
+    assert [row["text"] for row in report["places"] if row["rule"] == "flow-start-alone"] == ["id " + quote.strip('"')]
+
+
+@pytest.mark.parametrize("phase, rule", [("B", "no-slices"), ("P", "no-slices"), ("C", "no-slices"), ("M", "only-metadata")])
+def test_what_has_no_duration_is_told_by_what_it_is(run_cli, tmp_path, phase, rule):
+    found, _, _ = findings_of(run_cli, written(tmp_path, '[{"ph":"%s","name":"a","ts":1,"pid":1,"tid":1}]' % phase))
+    assert {"no-slices", "only-metadata", "empty-list"} & set(found) == {rule}
+
+
+def test_an_empty_list_passes_the_strict_check(run_cli):
+    assert run_cli("check", "--strict", case("20")).returncode == 0
+
+
+def test_each_rank_of_a_merged_file_is_held_against_its_own_window(run_cli, tmp_path):
+    events = []
+    for rank, base in ((0, 1000), (1, 900000)):
+        for pid in (f"r{rank}", f"d{rank}"):
+            events.append({"ph": "M", "name": "process_name", "pid": pid, "args": {"name": f"rank {rank}: python"}})
+        events.append({"ph": "X", "cat": "Trace", "name": "PyTorch Profiler (0)", "pid": f"r{rank}", "tid": "p", "ts": base, "dur": 1000})
+        events.append({"ph": "X", "cat": "kernel", "name": "k", "pid": f"d{rank}", "tid": 7, "ts": base + 10, "dur": 5,
+                       "args": {"device": rank, "stream": 7}})  # fmt: skip
+    assert "outside-window" not in findings_of(run_cli, written(tmp_path, json.dumps({"traceEvents": events})))[0]
+    events[-1]["ts"] = 1500  # within the other rank's window, and far outside its own
+    found, _, _ = findings_of(run_cli, written(tmp_path, json.dumps({"traceEvents": events})))
+    assert found["outside-window"]["count"] == 1
+
+
+RULES = {"hta-compare-tiny/base.json.gz": "torch", "msprof-analyze-trace-view/trace_view.json": "any", "rpd/matmul_result.json": "any"}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_producer_is_known_by_what_it_leaves(run_cli, shared, name):
+    assert findings_of(run_cli, shared / "traces" / "public" / name)[2]["rule_set"] == RULES[name]
+
+
+@pytest.mark.parametrize("name, words", [("52", "pid 1, tid 1"), ("54", "pid 0, stream 7")])
+def test_slices_that_cross_or_overlap_come_with_their_lane(run_cli, name, words):
+    report = findings_of(run_cli, case(name))[2]
+    assert any(words in row["text"] for row in report["places"])
+
+
+def test_backward_flows_offer_the_shift_that_mends_them(run_cli):
+    assert "+53.000 us puts all behind their launch" in findings_of(run_cli, case("41"))[0]["flow-backwards"]["detail"]
+
+
+def test_counters_of_kernels_are_no_lost_kernels(run_cli, shared):
+    path = next((shared / "traces" / "public" / "hta-cupti-counters").glob("*.gz"))
+    found, status, _ = findings_of(run_cli, path)
+    assert status == 0 and found["counters-only"]["count"] == 77 and not {"no-device-work", "flow-start-on-launch"} & set(found)
+
+
+UNREADABLE = {
+    "five bytes": (lambda text: gzip.compress(text)[:5], "cut short"),
+    "twelve bytes": (lambda text: gzip.compress(text)[:12], "cut short"),
+    "nothing packed": (lambda text: gzip.compress(b""), "empty when unpacked"),
+    "utf-32": (lambda text: text.decode().encode("utf-32"), "UTF-32"),
+    "utf-32 without a mark": (lambda text: text.decode().encode("utf-32-be"), "UTF-32"),
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_what_cannot_be_unpacked_or_is_in_another_encoding_is_said_as_it_is(run_cli, tmp_path, name):
+    make, word = UNREADABLE[name]
+    done = run_cli("check", written(tmp_path, make(case("52").read_bytes()), "a.json.gz" if "byte" in name or "packed" in name else "a.json"))
+    assert done.returncode == 2 and word in done.stderr and len(done.stderr.splitlines()) == 1

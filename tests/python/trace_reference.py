@@ -6,13 +6,14 @@ It shares no code, no table and no algorithm with the tools. What a number means
 import collections
 import gzip
 import json
+import re
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 
-KERNELS = {"kernel", "Kernel", "mtia_ccp_events"}
-COPIES = {"gpu_memcpy", "Memcpy", "memcpy"}
-FILLS = {"gpu_memset", "Memset", "memset"}
+KERNELS = {"kernel", "Kernel", "mtia_ccp_events", "GPU_Kernel", "kernel by its lane"}
+COPIES = {"gpu_memcpy", "Memcpy", "memcpy", "MemCopy", "copy by its lane"}
+FILLS = {"gpu_memset", "Memset", "memset", "fill by its lane"}
 CALLS = {"cuda_runtime", "cuda_driver", "Runtime", "runtime", "xpu_runtime", "xpu_driver", "privateuse1_runtime",
-         "privateuse1_driver", "mtia_runtime", "mtia_driver", "glow_runtime", "hip_runtime"}  # fmt: skip
+         "privateuse1_driver", "mtia_runtime", "mtia_driver", "glow_runtime", "hip_runtime", "CUDA_Runtime", "CUDA_Driver"}  # fmt: skip
 OPERATORS = {"cpu_op", "Operator", "operator", "user_annotation"}
 ARROWS = {"ac2g", "async_gpu", "async_npu", "HostToDevice", "async_cpu_to_gpu", "async_cpu_to_npu", "cpu_to_cuda", "async"}
 
@@ -21,7 +22,19 @@ def load(path):
     opener = gzip.open if str(path).endswith(".gz") else open
     with opener(path, "rt", encoding="utf-8-sig") as file:
         whole = json.load(file, parse_float=Decimal)
-    return whole if isinstance(whole, dict) else {"traceEvents": whole}
+    whole = whole if isinstance(whole, dict) else {"traceEvents": whole}
+    if "traceEvents" in whole:
+        know_lanes(events(whole))
+    return whole
+
+
+def know_lanes(listed):
+    """rocmProfileData's device lanes: no category, but the process is named GPU and a number."""
+    names = {event.get("pid"): text(args_of(event).get("name")) for event in listed if event.get("name") == "process_name"}
+    for event in listed:
+        if event.get("ph") == "X" and "cat" not in event and re.fullmatch(r"GPU ?\d+", names.get(event.get("pid"), "")):
+            kinds = {"Copy": "copy by its lane", "Fill": "fill by its lane"}
+            event["cat"] = kinds.get(event["name"][:4], "kernel by its lane")
 
 
 def ns(value):
