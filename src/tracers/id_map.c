@@ -96,6 +96,9 @@ fp_vendor_id fp_id_map_get(struct fp_id_map *map, uint64_t vendor_id) {
         pair = find_wide(map, vendor_id);
     }
     uint32_t narrow = (uint32_t)vendor_id;
+    // Ids that differ in their high half alone would queue behind each other: the second of them starts elsewhere.
+    if (narrow && *find_narrow(map, narrow))
+        narrow = (uint32_t)(spread(vendor_id) >> 16);
     while (narrow == 0 || *find_narrow(map, narrow))
         narrow++;
     *find_narrow(map, narrow) = narrow;
