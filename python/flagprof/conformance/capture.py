@@ -34,11 +34,11 @@ def prepare(device):
 
 
 def operators_of(prof):
-    """What torch's tables say: operator by operator, and by name."""
+    """What torch's tables say: operator by operator, and by name. From 2.14 on a row of overhead has some operator's id."""
     each = [
         {"id": event.id, "name": event.name, "self_device_ns": round(event.self_device_time_total * 1000)}
         for event in prof.events()
-        if event.device_type == torch.autograd.DeviceType.CPU
+        if event.device_type == torch.autograd.DeviceType.CPU and getattr(event, "activity_type", None) != "overhead"
     ]
     by_name = {event.key: round(event.self_device_time_total * 1000) for event in prof.key_averages()}
     return {"operators": each, "by_name": by_name}
