@@ -172,11 +172,12 @@ def _build_at(place, name, make):
     return library
 
 
-def compile_against_torch(sources, watched, arguments=(), title="", places=None):
+def compile_against_torch(sources, watched, arguments=(), title="", places=None, found_at=()):
     """The path of a shared library made of `sources` for the torch that is installed, built now if it is not there.
 
-    `watched`: every file whose change asks for another build. `arguments`: further ones for the compiler. `title`: how
-    the library is called in the line that says that it is being built. Raises BuildFailed.
+    `watched`: every file whose change asks for another build. `arguments`: further ones for the compiler; `found_at`: those
+    that only say where files lie, so that the same sources elsewhere need no other build. `title`: how the library is
+    called in the line that says that it is being built. Raises BuildFailed.
     """
     torch = Torch()
     arguments = list(arguments)
@@ -187,7 +188,7 @@ def compile_against_torch(sources, watched, arguments=(), title="", places=None)
 
     def make(output):
         say(f"building {title} for torch {torch.version}, once (a few seconds)")
-        _compile(torch, sources, arguments, output)
+        _compile(torch, sources, [*arguments, *found_at], output)
 
     for place in places or _places():
         library = _build_at(place, name, make)
@@ -206,15 +207,14 @@ def adaptor(ablation=False):
         "-Wall", "-Wextra", "-DFMT_HEADER_ONLY", "-DKINETO_NAMESPACE=libkineto",
         f'-DFLAGPROF_TORCH_VERSION="{torch.version}"',
         f'-DFLAGPROF_TORCH_GIT="{torch.commit}"',
-        f"-I{source}", f"-I{include}",
-        str(library),
     ]  # fmt: skip
     if ablation:
         arguments.append("-DFLAGPROF_ABLATION")
     kineto = source / "kineto"
     watched = sorted(kineto.glob("*.cc")) + sorted(kineto.glob("*.h")) + sorted((include / "flagprof").glob("*.h"))
     title = "the adaptor to torch.profiler" + (" with test faults" if ablation else "")
-    return compile_against_torch([f"kineto/{name}" for name in SOURCES], watched, arguments, title)
+    found_at = [f"-I{source}", f"-I{include}", str(library)]
+    return compile_against_torch([f"kineto/{name}" for name in SOURCES], watched, arguments, title, found_at=found_at)
 
 
 if __name__ == "__main__":
