@@ -58,6 +58,7 @@ STEPS = (
     ),
     Step("tsan", "C tests with the thread sanitizer", lambda: count.sanitized(TSAN, "thread")),
     Step("codegen", "the generated tables are those that codegen/ makes", count.codegen, lacks=count.lacks_codegen),
+    Step("adaptor", "what is compiled against torch", count.against_torch, ("build",), count.lacks_torch),
     *(
         Step(
             name,

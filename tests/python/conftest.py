@@ -138,11 +138,16 @@ def run_cli():
     return call
 
 
+LEAN_TORCH = pathlib.Path(__file__).resolve().parent / "lean_torch"
+
+
 def python_environment(env):
-    path = [str(folder) for folder in TREE.pythonpath]
+    path = [str(folder) for folder in (LEAN_TORCH, *TREE.pythonpath)]
     if os.environ.get("PYTHONPATH"):
         path.append(os.environ["PYTHONPATH"])
-    base = {"PYTHONPATH": os.pathsep.join(path), "PYTHONFAULTHANDLER": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    cache = TREE.build / "test-cache"  # away from the one of the person who runs the tests
+    base = {"PYTHONPATH": os.pathsep.join(path), "PYTHONFAULTHANDLER": "1", "PYTHONDONTWRITEBYTECODE": "1",
+            "XDG_CACHE_HOME": cache, "FLAGOS_CACHE_DIR": cache}  # fmt: skip
     return {**base, **(env or {})}
 
 

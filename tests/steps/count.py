@@ -12,10 +12,11 @@ import xml.etree.ElementTree as xml
 from . import tree
 from .result import Result
 
+# The thread sanitizer waits a second at each end of a process, for races there; our tests end in hundreds of children.
 SANITIZER_ENV = {
     "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0:strict_string_checks=1:allocator_may_return_null=1",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
-    "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1",
+    "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1:atexit_sleep_ms=20",
     "LSAN_OPTIONS": "report_objects=1",
 }
 # -O1: half the compile time, and stacks as they are in the source.
@@ -129,6 +130,39 @@ def sanitized(folder, sanitizer):
 
 # --- Python tests ---
 
+# What tests compile against torch, once for all of them: the adaptor, the one that has test faults, the simulated device.
+AGAINST_TORCH = {
+    "the adaptor": "import torch; from flagprof import _build; _build.adaptor()",
+    "the adaptor with test faults": "import torch; from flagprof import _build; _build.adaptor(ablation=True)",
+    "the simulated device": "import flagos",
+}
+
+
+def lacks_torch():
+    if tree.run([tree.venv_python(), "-c", "import importlib.metadata as m; m.version('torch')"], limit_s=60).status:
+        return f"no torch in {tree.VENV}; scripts/venv.py --tests brings it"
+    return None
+
+
+def against_torch():
+    path = [tree.ROOT / "tests" / "python" / "lean_torch", tree.ROOT / "python", tree.ROOT / "sim" / "python"]
+    cache = tree.BUILD / "test-cache"
+    env = {
+        "PYTHONPATH": os.pathsep.join(map(str, path)),
+        "FLAGPROF_BUILD": str(tree.BUILD),
+        "XDG_CACHE_HOME": str(cache),
+        "FLAGOS_CACHE_DIR": str(cache),
+    }
+
+    def build_one(row):
+        ran = tree.run([tree.venv_python(), "-c", row[1]], limit_s=900, env=env)
+        return Result.fail(f"compiling {row[0]}", ran.output) if ran.status else Result(1)
+
+    result = Result()
+    for part in tree.in_parallel(build_one, AGAINST_TORCH.items()):
+        result.add(part)
+    return result
+
 
 def python_files(patterns, but=()):
     folder = tree.ROOT / "tests" / "python"
@@ -144,6 +178,14 @@ def lacks_pytest(patterns):
     return None
 
 
+# Every test of ours waits for programs that it started, so that a process for each core keeps all of them busy. Tests of a
+# file stay together until a process has nothing left to do, which then takes half of what another has.
+def spread_over_cores(python):
+    if tree.JOBS < 2 or tree.run([python, "-c", "import xdist"], limit_s=60).status:
+        return []
+    return ["-n", str(tree.JOBS), "--dist", "worksteal"]
+
+
 def pytest(patterns, but=(), env=None, options=()):
     report = tree.REPORTS / f"{os.getpid()}-pytest.xml"
     report.parent.mkdir(parents=True, exist_ok=True)
@@ -151,6 +193,7 @@ def pytest(patterns, but=(), env=None, options=()):
     table = report.with_suffix(".table")  # tests that have one to show write it here
     env = {**(env or {}), "FLAGPROF_TABLE": str(table)}
     command = [tree.venv_python(), "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}"]
+    command += spread_over_cores(tree.venv_python())
     ran = tree.run([*command, *options, *python_files(patterns, but)], limit_s=2400, env=env)
     if not report.exists():
         return Result.fail(f"pytest ({ran.why()})", ran.output)
