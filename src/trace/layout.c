@@ -87,7 +87,7 @@ static const char *follow(const struct fp_layout *layout, struct fp_fast *fast, 
         node = &nodes[next];
         unsigned what = node->what;
         if (what & (CLOSES_ARGS | ENDS | OPENS_ARGS)) {
-            if (what & CLOSES_ARGS)
+            if ((what & CLOSES_ARGS) && open)
                 open->value_size = (uint32_t)(at + node->args_end + 1 - open->value);
             if (what & ENDS)
                 break;
