@@ -3,8 +3,8 @@
 // In:  a source.
 // Out: a chain of blocks. Each has spare room in front of its fresh text, into which the unfinished tail
 //      of the block before is copied; a tail too large for that is joined with blocks to come in an
-//      allocation of its own. With two threads, the other one fills a ring of blocks; everything else
-//      happens in the consumer's.
+//      allocation of its own. With two threads, the other one fills a ring of blocks and reads events ahead
+//      in them (ahead.c); everything else happens in the consumer's.
 
 #include "trace/block.h"
 
@@ -14,7 +14,8 @@
 #include <string.h>
 
 #define FRONT_BYTES ((size_t)16 * 1024) // room for the tail of the block before
-#define RING 4
+#define RING 8
+#define HALF (RING / 2) // a thread that had to wait sleeps until there is work for a while
 
 struct fp_blocks {
     struct fp_source *source;
@@ -28,7 +29,8 @@ struct fp_blocks {
     struct fp_block *current;
     unsigned filled, taken, released; // counts of blocks; modulo RING their place
 
-    bool threaded, stop;
+    bool threaded, stop, over; // over: the last block is filled
+    struct fp_ahead ahead;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -38,6 +40,7 @@ static void block_free(struct fp_block *block) {
     free(block->text);
     free(block->index);
     free(block->special);
+    fp_ahead_events_end(&block->ahead);
     *block = (struct fp_block){ 0 };
 }
 
@@ -108,22 +111,34 @@ static void block_fill(struct fp_blocks *blocks, struct fp_block *block) {
 static void *fill_ahead(void *argument) {
     struct fp_blocks *blocks = argument;
     pthread_mutex_lock(&blocks->lock);
-    bool last = false;
-    while (!blocks->stop && !last) {
+    while (!blocks->stop && !blocks->over) {
         if (blocks->filled - blocks->released >= RING) {
-            pthread_cond_wait(&blocks->changed, &blocks->lock);
+            while (!blocks->stop && blocks->filled - blocks->released > HALF)
+                pthread_cond_wait(&blocks->changed, &blocks->lock);
             continue;
         }
         struct fp_block *block = &blocks->ring[blocks->filled % RING];
         pthread_mutex_unlock(&blocks->lock);
         block_fill(blocks, block);
-        last = block->last;
+        fp_ahead_read(&blocks->ahead, block);
         pthread_mutex_lock(&blocks->lock);
         blocks->filled++;
-        pthread_cond_signal(&blocks->changed);
+        blocks->over = block->last;
+        if (blocks->over || blocks->filled - blocks->taken >= HALF)
+            pthread_cond_signal(&blocks->changed);
     }
     pthread_mutex_unlock(&blocks->lock);
     return NULL;
+}
+
+static int reserve_ring(struct fp_blocks *blocks, bool ahead) {
+    int code = ahead ? fp_ahead_begin(&blocks->ahead, FRONT_BYTES) : 0;
+    for (int i = 0; !code && i < (ahead ? RING : 2); i++) {
+        code = block_reserve(&blocks->ring[i], FRONT_BYTES + blocks->block_bytes);
+        if (!code && ahead)
+            code = fp_ahead_events_begin(&blocks->ring[i].ahead, FRONT_BYTES + blocks->block_bytes);
+    }
+    return code;
 }
 
 int fp_blocks_open(struct fp_source *source, size_t block_bytes, int threads, uint64_t value_limit,
@@ -140,13 +155,12 @@ int fp_blocks_open(struct fp_source *source, size_t block_bytes, int threads, ui
     blocks->value_limit = value_limit;
     pthread_mutex_init(&blocks->lock, NULL);
     pthread_cond_init(&blocks->changed, NULL);
-    for (int i = 0; i < (threads > 1 ? RING : 2); i++)
-        if (block_reserve(&blocks->ring[i], FRONT_BYTES + blocks->block_bytes) != 0) {
-            fp_error_set(err, "%s: not enough memory to read it", fp_source_name(source));
-            fp_blocks_close(blocks);
-            *out = NULL;
-            return -ENOMEM;
-        }
+    if (reserve_ring(blocks, threads > 1) != 0) {
+        fp_error_set(err, "%s: not enough memory to read it", fp_source_name(source));
+        fp_blocks_close(blocks);
+        *out = NULL;
+        return -ENOMEM;
+    }
     // Without the thread everything still works, only slower.
     blocks->threaded = threads > 1 && pthread_create(&blocks->thread, NULL, fill_ahead, blocks) == 0;
     return 0;
@@ -167,6 +181,7 @@ void fp_blocks_close(struct fp_blocks *blocks) {
     for (int i = 0; i < RING; i++)
         block_free(&blocks->ring[i]);
     block_free(&blocks->joined);
+    fp_ahead_end(&blocks->ahead);
     fp_source_close(blocks->source);
     free(blocks);
 }
@@ -187,8 +202,9 @@ static struct fp_block *ring_take(struct fp_blocks *blocks) {
         return block;
     }
     pthread_mutex_lock(&blocks->lock);
-    while (blocks->filled == blocks->taken)
-        pthread_cond_wait(&blocks->changed, &blocks->lock);
+    if (blocks->filled == blocks->taken)
+        while (!blocks->over && blocks->filled - blocks->taken < HALF)
+            pthread_cond_wait(&blocks->changed, &blocks->lock);
     struct fp_block *block = &blocks->ring[blocks->taken++ % RING];
     pthread_mutex_unlock(&blocks->lock);
     return block;
@@ -199,8 +215,8 @@ static void ring_release(struct fp_blocks *blocks) {
     if (!blocks->threaded)
         return;
     pthread_mutex_lock(&blocks->lock);
-    blocks->released++;
-    pthread_cond_signal(&blocks->changed);
+    if (blocks->filled - ++blocks->released <= HALF)
+        pthread_cond_signal(&blocks->changed);
     pthread_mutex_unlock(&blocks->lock);
 }
 

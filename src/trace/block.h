@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "flagprof/error.h"
+#include "trace/ahead.h"
 #include "trace/scan.h"
 #include "trace/source.h"
 
@@ -26,6 +27,8 @@ struct fp_block {
     bool last;
     int code; // negative errno of the read that filled it
     struct fp_error err;
+
+    struct fp_ahead_events ahead; // none without a second thread
 
     // No byte in it is a backslash or a control byte other than a blank: strings need no second look.
     bool clean;
@@ -45,7 +48,7 @@ struct fp_block {
 
 struct fp_blocks;
 
-// Takes the source over, also on failure. `threads` of 2 starts one that reads and indexes ahead.
+// Takes the source over, also on failure. `threads` of 2 starts one that fills blocks and reads events ahead.
 int fp_blocks_open(struct fp_source *source, size_t block_bytes, int threads, uint64_t value_limit,
                    struct fp_blocks **blocks, struct fp_error *err);
 void fp_blocks_close(struct fp_blocks *blocks);

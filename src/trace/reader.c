@@ -374,15 +374,20 @@ static bool step_fast(struct fp_reader *reader, enum step *step) {
     const char *text = reader->block->text, *end = text + reader->block->end;
     struct fp_fast *fast = &reader->fast;
     const char *from = fp_fast_next(text + reader->at, end, reader->place == FP_AT_LIST_NEXT);
-    fast->event.fields = reader->fields;
-    fast->event.args = reader->args;
-    fast->field_room = reader->field_room;
-    fast->arg_room = reader->arg_room;
-    const char *behind = from ? fp_fast_event(fast, from, end) : NULL;
-    if (!behind)
+    if (!from)
         return false;
-    *step = adopt(reader, &fast->event);
-    reader->at = (size_t)(behind - text);
+    const struct fp_parsed *parsed = fp_ahead_take(&reader->block->ahead, from);
+    if (!parsed) {
+        fast->event.fields = reader->fields;
+        fast->event.args = reader->args;
+        fast->field_room = reader->field_room;
+        fast->arg_room = reader->arg_room;
+        if (!fp_fast_event(fast, from, end))
+            return false;
+        parsed = &fast->event;
+    }
+    *step = adopt(reader, parsed);
+    reader->at = (size_t)(parsed->raw.at + parsed->raw.size - text);
     reader->place = FP_AT_LIST_NEXT;
     reader->events++;
     return true;

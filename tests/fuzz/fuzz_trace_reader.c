@@ -96,7 +96,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     struct fp_reader_options large = { .threads = 1 },
                              small = { .threads = 1, .block_bytes = 64 + size % 5 * 64 };
     struct fp_reader_options salvage = { .threads = 1, .salvage = true };
-    must_agree(read_once(bytes, size, large, true), read_once(bytes, size, small, false));
+    struct fp_reader_options ahead = { .threads = 2, .block_bytes = small.block_bytes };
+    struct outcome one = read_once(bytes, size, large, true);
+    must_agree(one, read_once(bytes, size, small, false));
+    must_agree(one, read_once(bytes, size, ahead, false));
     (void)read_once(bytes, size, salvage, true);
     salvage.block_bytes = small.block_bytes;
     (void)read_once(bytes, size, salvage, false);
