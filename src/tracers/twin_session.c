@@ -526,7 +526,6 @@ int fp_twin_stop(struct fp_tracer *tracer, uint64_t timeout_ns, struct fp_error 
         return -ECHILD;
     int result = flush_and_disarm(tracer);
     uint32_t left = wait_for_buffers(tracer, timeout_ns);
-    follow_clock(tracer);
     forget_wake(tracer->profile->shared);
     if (left) {
         note(tracer, "%u buffers with records did not come back from %s", left, title);
@@ -647,7 +646,7 @@ int fp_twin_drain(struct fp_tracer *tracer, const struct fp_sink *sink) {
         return 0;
     if (in_child(tracer))
         return -ECHILD;
-    follow_clock(tracer);
+    follow_clock(tracer); // here alone, which one thread runs at a time; the last drain comes after stop
     look_around(tracer);
     for (; fp_buffers_take(buffers_of(tracer), &buffer); count++)
         take_buffer(tracer, sink, &buffer);
