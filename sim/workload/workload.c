@@ -35,7 +35,7 @@ struct extent {
 static const struct vendor {
     const char *accelerator, *prefix;
 } vendors[] = {
-    { "cuda", "cuda" }, { "ppu", "cuda" }, { "metax", "mc" },     { "musa", "musa" },
+    { "cuda", "cuda" }, { "ppu", "hggc" }, { "metax", "mc" },     { "musa", "musa" },
     { "dcu", "hip" },   { "gcu", "tops" }, { "ascend", "aclrt" },
 };
 
