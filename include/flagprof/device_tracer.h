@@ -254,6 +254,9 @@ struct fp_tracer_ops {
     // Optional: registers the vendor's callbacks and arms nothing, for drivers that deliver nothing when that
     // is done after the first context.
     int (*prepare)(struct fp_tracer *tracer, struct fp_error *err);
+    // Optional: the path of the library that must be in a process from its start (LD_PRELOAD) for everything
+    // to be recorded. Needs no tracer and opens nothing. 0, or a negative errno with the reason.
+    int (*preload)(char *path, size_t capacity, struct fp_error *err);
 };
 
 #ifdef __cplusplus

@@ -11,6 +11,7 @@
 
 #include "tracers/cupti.h"
 #include "tracers/mcpti.h"
+#include "tracers/mspti.h"
 #include "tracers/mupti.h"
 #include "tracers/roctracer.h"
 #include "tracers/unavailable.h"
@@ -30,6 +31,9 @@ const struct fp_accelerator_row fp_accelerator_rows[] = {
 #endif
 #if !defined(FP_ONLY) || defined(FP_ONLY_DCU)
     { "dcu", &fp_roctracer_ops, "roctracer_open_pool_expl" },
+#endif
+#if !defined(FP_ONLY) || defined(FP_ONLY_ASCEND)
+    { "ascend", &fp_mspti_ops, "msptiActivityEnable" },
 #endif
 // Platforms of FlagOS without an activity API [CODE: the tracer selection of flagos-ai/PyTorch-Plugin-FL,
 // csrc/profiler, builds its unavailable tracer for these two]. A row here says so aloud, where a missing

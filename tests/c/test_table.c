@@ -19,6 +19,7 @@ static const struct {
     { "metax", "mcpti" },
     { "musa", "mupti" },
     { "dcu", "roctracer" },
+    { "ascend", "mspti" },
     { "tsingmicro", "unavailable" },
     { "bpu", "unavailable" },
 };

@@ -132,16 +132,24 @@ static inline void launch_graph(void) {
     flagsim_graph_destroy(graph);
 }
 
+// How this vendor's program copies and sets, where that is not the simulator's own call.
+static struct {
+    int (*copy_async)(void *dst, const void *src, size_t bytes, flagsim_copy_kind kind,
+                      flagsim_stream *stream);
+    int (*copy)(void *dst, const void *src, size_t bytes, flagsim_copy_kind kind);
+    int (*set_async)(void *dst, int value, size_t bytes, flagsim_stream *stream);
+} memory_calls = { flagsim_memcpy_async, flagsim_memcpy, flagsim_memset_async };
+
 static inline void copy_and_set(void) {
     static char host[512];
     void *device = NULL, *other = NULL;
     CHECK_EQUAL(flagsim_malloc(&device, 512), 0);
     CHECK_EQUAL(flagsim_malloc(&other, 512), 0);
     push(FP_ID_OPERATOR, OPERATOR + 2000);
-    CHECK_EQUAL(flagsim_memcpy_async(device, host, 512, FLAGSIM_COPY_HTOD, NULL), 0);
-    CHECK_EQUAL(flagsim_memcpy_async(other, device, 256, FLAGSIM_COPY_DTOD, NULL), 0);
-    CHECK_EQUAL(flagsim_memcpy(host, device, 128, FLAGSIM_COPY_DTOH), 0);
-    CHECK_EQUAL(flagsim_memset_async(device, 3, 32, NULL), 0);
+    CHECK_EQUAL(memory_calls.copy_async(device, host, 512, FLAGSIM_COPY_HTOD, NULL), 0);
+    CHECK_EQUAL(memory_calls.copy_async(other, device, 256, FLAGSIM_COPY_DTOD, NULL), 0);
+    CHECK_EQUAL(memory_calls.copy(host, device, 128, FLAGSIM_COPY_DTOH), 0);
+    CHECK_EQUAL(memory_calls.set_async(device, 3, 32, NULL), 0);
     pop(FP_ID_OPERATOR);
     flagsim_device_synchronize();
     flagsim_free(device);

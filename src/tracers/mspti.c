@@ -1,0 +1,600 @@
+// mspti.c - the tracer of Huawei Ascend NPUs, over CANN's MSPTI and nothing else.
+//
+// In:  the contract's calls (device_tracer.h); MSPTI's two buffer callbacks, which carry no pointer of ours,
+//      so that what they need is static.
+// Out: events in the sink, through mspti_decode.c. Finding is mspti_open.c's business.
+//
+// Kernels and host calls are there in any process. Copies, sets and collectives are known only to an
+// interposer that libmspti.so brings, and which works where that library was in the process from its start:
+// MSPTI's own answer is believed first, then what the process looked like when FlagProf was loaded. Nothing is
+// started anew for it; `flagprof env` tells how a program is begun so.
+
+#include "tracers/mspti.h"
+
+#include "base/log.h"
+#include "tracers/ablation.h"
+#include "tracers/buffers.h"
+#include "tracers/mspti_decode.h"
+#include "tracers/mspti_ids.h"
+#include "tracers/mspti_open.h"
+#include "tracers/mspti_walk.h"
+#include "tracers/text_arena.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+// MSPTI asks for at least 2 MB and hands a buffer over when it is filled by four fifths [CODE].
+enum { BUFFER_BYTES = 8 << 20, BUFFERS = 16, SPARE_BYTES = 2 << 20, SPARES = 4, BUFFERS_KEPT = 1 };
+enum { NAME_BYTES = 256 << 20, NAMES = 1 << 15 }; // of address space; what is written costs memory
+enum { NOTES = 8 };
+
+enum need { NEEDED, WANTED, INSTEAD }; // instead: only where the row before it was refused
+
+static const struct kind {
+    int number;
+    enum need need;
+    const char *word;
+} kinds[] = {
+    { FP_MSPTI_KERNEL, NEEDED, "KERNEL" },
+    { FP_MSPTI_API, NEEDED, "API" },
+    { FP_MSPTI_EXTERNAL, NEEDED, "EXTERNAL_CORRELATION" },
+    // Since CANN 9.0 the levels have kinds of their own, and API alone would lack the launches [CODE].
+    { FP_MSPTI_ACL_API, WANTED, "ACL_API" },
+    { FP_MSPTI_NODE_API, WANTED, "NODE_API" },
+    { FP_MSPTI_RUNTIME_API, WANTED, "RUNTIME_API" },
+    { FP_MSPTI_MEMCPY, WANTED, "MEMCPY" },
+    { FP_MSPTI_MEMSET, WANTED, "MEMSET" },
+    { FP_MSPTI_COMMUNICATION, WANTED, "COMMUNICATION" },
+    { FP_MSPTI_HCCL, INSTEAD, "HCCL" },
+};
+
+enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
+
+static struct {
+    _Atomic(struct fp_buffers *) buffers;
+    struct fp_text_arena *names;
+    _Atomic(void (*)(void *)) wake;
+    _Atomic(void *) wake_owner;
+    atomic_uint inside;                    // completions that are at work
+    _Atomic uint64_t earliest, texts_lost; // of the session
+    atomic_bool in_child;
+} shared;
+
+struct fp_tracer {
+    struct fp_mspti_library library;
+    struct fp_mspti_ids *ids;
+    // One session, from start to the drain after stop.
+    void *subscriber;
+    bool running, stopped;
+    int answers[KINDS]; // what Enable said; -1: not asked
+    bool armed[KINDS];
+    struct fp_buffers_counts counts_at_start;
+    struct fp_mspti_decoder *decoder;
+    uint32_t left_outside;
+    struct fp_error notes[NOTES]; // found outside of drain, told by the last one
+    size_t note_count;
+};
+
+static void note(struct fp_tracer *tracer, const char *format, ...) FP_PRINTF(2, 3);
+
+static void note(struct fp_tracer *tracer, const char *format, ...) {
+    if (tracer->note_count == NOTES)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    fp_error_setv(&tracer->notes[tracer->note_count++], format, arguments);
+    va_end(arguments);
+}
+
+static uint64_t epoch_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static bool in_child(void) {
+    return atomic_load_explicit(&shared.in_child, memory_order_relaxed);
+}
+
+// ---- MSPTI's callbacks: on any of its threads, several at once; no lock, no allocation
+
+static void on_requested(uint8_t **buffer, size_t *size, size_t *max_records) {
+    *max_records = 0; // as many as fit
+    *buffer = fp_buffers_request(atomic_load_explicit(&shared.buffers, memory_order_acquire), size);
+}
+
+static uint64_t keep_text(void *owner, uint64_t address) {
+    const char *text = (const char *)(uintptr_t)address;
+    const char *kept = fp_text_arena_keep(owner, text);
+    if (text && !kept)
+        atomic_fetch_add_explicit(&shared.texts_lost, 1, memory_order_relaxed);
+    return (uint64_t)(uintptr_t)kept;
+}
+
+// With NULL and 0 for a buffer that was refused [CODE].
+static void on_completed(uint8_t *buffer, size_t size, size_t valid) {
+    struct fp_buffers *buffers = atomic_load_explicit(&shared.buffers, memory_order_acquire);
+    if (!buffer || valid > size)
+        return;
+    atomic_fetch_add(&shared.inside, 1);
+    struct fp_mspti_walk walk = {
+        .bytes = buffer,
+        .valid = valid,
+        .earliest = atomic_load_explicit(&shared.earliest, memory_order_relaxed),
+        .latest = fp_mspti_latest(epoch_now()),
+    };
+    fp_mspti_keep_texts(walk, keep_text, shared.names);
+    if (fp_buffers_complete(buffers, buffer, valid)) {
+        void (*wake)(void *) = atomic_load(&shared.wake);
+        if (wake)
+            wake(atomic_load(&shared.wake_owner));
+    }
+    atomic_fetch_sub(&shared.inside, 1);
+}
+
+static void count_spare(void *owner, const uint8_t *buffer, size_t valid,
+                        uint64_t counts[FP_KIND_COUNT + 1]) {
+    (void)owner;
+    fp_mspti_count_records((uint8_t *)(uintptr_t)buffer, valid, counts);
+}
+
+static void forget_wake(void) {
+    atomic_store(&shared.wake, NULL);
+    while (atomic_load(&shared.inside) != 0)
+        sched_yield();
+}
+
+// ---- Open and describe
+
+static void mark_child(void) {
+    atomic_store(&shared.in_child, true);
+}
+
+static void watch_forks(void) {
+    pthread_atfork(NULL, NULL, mark_child);
+}
+
+static int mspti_open(const struct fp_tracer_options *options, struct fp_tracer **result,
+                      struct fp_error *err) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    bool named =
+        options && options->size >= offsetof(struct fp_tracer_options, library) + sizeof(options->library);
+    if (in_child()) {
+        fp_error_set(err, "this process was forked after MSPTI was opened: it cannot be used here");
+        return -ENODEV;
+    }
+    struct fp_tracer *tracer = calloc(1, sizeof(*tracer));
+    if (!tracer) {
+        fp_error_set(err, "no memory for the MSPTI tracer");
+        return -ENOMEM;
+    }
+    int status = fp_mspti_library_find(&tracer->library, named ? options->library : NULL, err);
+    if (status != 0) {
+        free(tracer);
+        return status;
+    }
+    pthread_once(&once, watch_forks);
+    *result = tracer;
+    return 0;
+}
+
+static int mspti_describe(struct fp_tracer *tracer, struct fp_tracer_description *description) {
+    static const char *const words[] = { "KERNEL",  "API",      "EXTERNAL_CORRELATION",
+                                         "ACL_API", "NODE_API", "RUNTIME_API",
+                                         "MEMCPY",  "MEMSET",   "COMMUNICATION",
+                                         NULL };
+    struct fp_tracer_description found = {
+        .library_path = tracer->library.path,
+        .version = NULL, // MSPTI does not tell it
+        .simulated = tracer->library.simulated ? "FlagProf's simulated accelerator" : NULL,
+        .kinds = words,
+        .runtime_kind = "acl_runtime",
+    };
+    found.size = description->size < sizeof(found) ? description->size : sizeof(found);
+    memcpy(description, &found, found.size);
+    return 0;
+}
+
+static int mspti_device_count(struct fp_tracer *tracer) {
+    return tracer->library.device_count;
+}
+
+static int mspti_device(struct fp_tracer *tracer, uint32_t ordinal, struct fp_device *device) {
+    struct fp_device found = { .size = sizeof(found) };
+    if (ordinal >= (uint32_t)tracer->library.device_count)
+        return -EINVAL;
+    const char *name = tracer->library.call.get_soc_name ? tracer->library.call.get_soc_name() : NULL;
+    if (name) // one for all: it is the chip's
+        snprintf(found.name, sizeof(found.name), "%s", name);
+    found.size = device->size < sizeof(found) ? device->size : sizeof(found);
+    memcpy(device, &found, found.size);
+    return 0;
+}
+
+// ---- Start
+
+static int open_memory(struct fp_tracer *tracer, struct fp_error *err) {
+    struct fp_buffers_setup setup = {
+        .buffer_bytes = BUFFER_BYTES,
+        .count = BUFFERS,
+        .spare_bytes = SPARE_BYTES,
+        .spares = SPARES,
+        .may_refuse = true, // what would have gone into a refused buffer is dropped [CODE]
+        .count_records = count_spare,
+    };
+    struct fp_buffers *buffers = NULL;
+    if (!shared.names)
+        shared.names = fp_text_arena_new(NAME_BYTES, NAMES);
+    if (!tracer->ids)
+        tracer->ids = fp_mspti_ids_new();
+    if (!shared.names || !tracer->ids) {
+        fp_error_set(err, "no memory for an MSPTI session");
+        return -ENOMEM;
+    }
+    if (atomic_load(&shared.buffers))
+        return 0;
+    int result = fp_buffers_open(&setup, &buffers, err);
+    if (result == 0)
+        atomic_store_explicit(&shared.buffers, buffers, memory_order_release);
+    return result;
+}
+
+static void discard_leftovers(void) {
+    struct fp_buffer buffer;
+    uint64_t dropped[FP_KIND_COUNT + 1] = { 0 };
+    struct fp_buffers *buffers = atomic_load(&shared.buffers);
+    while (fp_buffers_take(buffers, &buffer))
+        fp_buffers_recycle(buffers, &buffer);
+    fp_buffers_take_dropped(buffers, dropped);
+}
+
+// The one subscription of the process. Who has it MSPTI does not say; torch_npu has had a profiler of its own
+// on it since 2.13 [HEADER].
+static int subscribe(struct fp_tracer *tracer, struct fp_error *err) {
+    char path[FP_LIBRARY_PATH_BYTES];
+    int result = tracer->library.call.subscribe(&tracer->subscriber, NULL, NULL);
+    fp_log("mspti", "subscribing: %d", result);
+    if (result == FP_MSPTI_SUCCESS)
+        return 0;
+    if (result != FP_MSPTI_MULTIPLE_SUBSCRIBERS) {
+        fp_error_set(err, "MSPTI does not take a subscriber (result %d)", result);
+        return -EIO;
+    }
+    bool is_torchs = fp_library_loaded("libtorch_npu.so", 0, path, sizeof(path));
+    fp_error_set(err,
+                 "MSPTI's one subscription is taken by another profiler of this process%s%s: end that one "
+                 "first. CPU activity is recorded",
+                 is_torchs ? ", most likely torch_npu's own: " : "", is_torchs ? path : "");
+    return -EBUSY;
+}
+
+static void disarm(struct fp_tracer *tracer) {
+    for (size_t at = KINDS; at-- > 0;)
+        if (tracer->armed[at]) {
+            tracer->library.call.disable(kinds[at].number);
+            tracer->armed[at] = false;
+        }
+}
+
+static int answer_of(const struct fp_tracer *tracer, int number) {
+    for (size_t at = 0; at < KINDS; at++)
+        if (kinds[at].number == number)
+            return tracer->answers[at];
+    return -1;
+}
+
+static int arm(struct fp_tracer *tracer, struct fp_error *err) {
+    for (size_t at = 0; at < KINDS; at++) {
+        tracer->answers[at] = -1;
+        if (kinds[at].need == INSTEAD && tracer->answers[at - 1] == FP_MSPTI_SUCCESS)
+            continue;
+        tracer->answers[at] = tracer->library.call.enable(kinds[at].number);
+        tracer->armed[at] = tracer->answers[at] == FP_MSPTI_SUCCESS;
+        fp_log("mspti", "enabling %s: %d", kinds[at].word, tracer->answers[at]);
+        if (kinds[at].need == NEEDED && tracer->answers[at] != FP_MSPTI_SUCCESS) {
+            fp_error_set(err, "MSPTI does not record %s (result %d)", kinds[at].word, tracer->answers[at]);
+            return -EIO;
+        }
+    }
+    return 0;
+}
+
+#define HOW "Run it through `flagprof env -- COMMAND`"
+
+// MSPTI's answer counts. Where the two other signs speak against it or against each other, that is said.
+static void judge_preload(struct fp_tracer *tracer) {
+    int answer = answer_of(tracer, FP_MSPTI_MEMCPY);
+    bool was_there = fp_mspti_was_preloaded(), is_named = fp_mspti_is_named_in_preload();
+    if (answer == FP_MSPTI_WITHOUT_LD_PRELOAD)
+        note(tracer,
+             "copies, sets and collectives are not recorded: MSPTI needs libmspti.so in the process from its "
+             "start (result 6)%s. " HOW,
+             was_there ? ", and does not see that it was, since LD_PRELOAD does not name it" : "");
+    else if (answer != FP_MSPTI_SUCCESS)
+        note(tracer, "copies are not recorded: MSPTI refuses their kind (result %d)", answer);
+    else if (is_named && !was_there)
+        note(tracer,
+             "LD_PRELOAD names libmspti.so, but this process did not start with it (it was set later, or "
+             "the file could not be loaded): copies and sets will be missing. " HOW);
+}
+
+static int make_decoder(struct fp_tracer *tracer, const struct fp_session_options *options,
+                        struct fp_error *err) {
+    struct fp_mspti_decoder_options decoding = {
+        .ids = tracer->ids,
+        .session_start = epoch_now(),
+        .copies = answer_of(tracer, FP_MSPTI_MEMCPY) == FP_MSPTI_SUCCESS,
+        .sets = answer_of(tracer, FP_MSPTI_MEMSET) == FP_MSPTI_SUCCESS,
+        .all_calls = options->all_calls,
+        .next = fp_ablated("iterator") ? tracer->library.call.next_record : NULL,
+    };
+    decoding.visible_count = fp_mspti_read_visible(getenv("ASCEND_RT_VISIBLE_DEVICES"), decoding.visible);
+    tracer->decoder = fp_mspti_decoder_new(&decoding);
+    if (tracer->decoder)
+        return 0;
+    fp_error_set(err, "no memory to decode MSPTI's records");
+    return -ENOMEM;
+}
+
+static void end_session(struct fp_tracer *tracer) {
+    fp_mspti_decoder_free(tracer->decoder);
+    tracer->decoder = NULL;
+    tracer->running = tracer->stopped = false;
+    tracer->note_count = 0;
+    fp_mspti_ids_clear(tracer->ids);
+    fp_buffers_trim(atomic_load(&shared.buffers), BUFFERS_KEPT);
+}
+
+static int begin_recording(struct fp_tracer *tracer, const struct fp_session_options *options,
+                           struct fp_error *err) {
+    int result = tracer->library.call.register_callbacks(on_requested, on_completed);
+    if (result != FP_MSPTI_SUCCESS) {
+        fp_error_set(err, "MSPTI does not take our buffers (result %d)", result);
+        return -EIO;
+    }
+    atomic_store(&shared.earliest, fp_mspti_earliest(epoch_now()));
+    atomic_store(&shared.texts_lost, 0);
+    fp_buffers_count(atomic_load(&shared.buffers), &tracer->counts_at_start);
+    atomic_store(&shared.wake_owner, options->wake_owner);
+    atomic_store(&shared.wake, options->wake);
+    result = arm(tracer, err);
+    if (result == 0)
+        result = make_decoder(tracer, options, err);
+    if (result == 0) {
+        judge_preload(tracer);
+        return 0;
+    }
+    disarm(tracer);
+    forget_wake();
+    return result;
+}
+
+static int mspti_start(struct fp_tracer *tracer, const struct fp_session_options *options,
+                       struct fp_error *err) {
+    if (in_child()) {
+        fp_error_set(err, "MSPTI cannot be used in a process forked from one that used it");
+        return -ECHILD;
+    }
+    if (tracer->running) {
+        fp_error_set(err, "an MSPTI session runs already: stop and drain it first");
+        return -EBUSY;
+    }
+    int result = open_memory(tracer, err);
+    if (result == 0)
+        result = fp_mspti_library_bind(&tracer->library, err);
+    if (result == 0)
+        result = subscribe(tracer, err);
+    if (result != 0)
+        return result;
+    discard_leftovers();
+    fp_mspti_ids_clear(tracer->ids);
+    tracer->note_count = 0;
+    tracer->left_outside = 0;
+    tracer->running = true;
+    result = begin_recording(tracer, options, err);
+    if (result != 0) {
+        tracer->library.call.unsubscribe(tracer->subscriber);
+        end_session(tracer);
+    }
+    return result;
+}
+
+// ---- Stop
+
+static uint64_t monotonic_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+// Buffers with records in them that MSPTI still holds: its own threads hand them back.
+static uint32_t wait_for_buffers(uint64_t timeout_ns) {
+    uint64_t begun = monotonic_ns();
+    uint32_t left;
+    while ((left = fp_buffers_filled(atomic_load(&shared.buffers))) != 0 &&
+           monotonic_ns() - begun < timeout_ns)
+        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+    return left;
+}
+
+// Unsubscribed first, which ends the device's side; then flushed; and once more when the kinds are off, since
+// switching one off may still bring what the device held [CODE].
+static int end_recording(struct fp_tracer *tracer) {
+    const struct fp_mspti_functions *call = &tracer->library.call;
+    if (call->synchronize_device)
+        call->synchronize_device();
+    call->unsubscribe(tracer->subscriber);
+    tracer->subscriber = NULL;
+    int result = call->flush_all(1);
+    disarm(tracer);
+    int last = call->flush_all(1);
+    fp_log("mspti", "flush: %d, last flush: %d", result, last);
+    return result != FP_MSPTI_SUCCESS ? result : last;
+}
+
+static int mspti_stop(struct fp_tracer *tracer, uint64_t timeout_ns, struct fp_error *err) {
+    if (!tracer->running || tracer->stopped) {
+        fp_error_set(err, "no MSPTI session runs");
+        return -EINVAL;
+    }
+    if (in_child()) {
+        tracer->stopped = true;
+        return -ECHILD;
+    }
+    int result = end_recording(tracer);
+    tracer->left_outside = wait_for_buffers(timeout_ns);
+    forget_wake();
+    tracer->stopped = true;
+    if (tracer->left_outside) {
+        note(tracer, "%u buffers with records did not come back from MSPTI", tracer->left_outside);
+        fp_error_set(err, "MSPTI still holds %u buffers with records", tracer->left_outside);
+        return -ETIMEDOUT;
+    }
+    if (result != FP_MSPTI_SUCCESS) {
+        fp_error_set(err, "MSPTI's flush answered %d", result);
+        return -EIO;
+    }
+    return 0;
+}
+
+// ---- Drain
+
+// MSPTI counts nothing that it drops: what we know is what went into spares, and how often it asked in vain.
+static void report_lost(struct fp_tracer *tracer, const struct fp_sink *sink) {
+    uint64_t spare[FP_KIND_COUNT + 1] = { 0 };
+    struct fp_buffers_counts now;
+    struct fp_buffers *buffers = atomic_load(&shared.buffers);
+    if (fp_ablated("lost"))
+        return;
+    fp_buffers_take_dropped(buffers, spare);
+    for (int kind = 0; kind <= FP_KIND_COUNT; kind++)
+        if (spare[kind])
+            sink->lose(sink->owner, (enum fp_kind)kind, FP_LOSS_DROPPED, spare[kind]);
+    fp_buffers_count(buffers, &now);
+    if (now.refused > tracer->counts_at_start.refused)
+        sink->lose(sink->owner, FP_KIND_COUNT, FP_LOSS_UNCOUNTED,
+                   now.refused - tracer->counts_at_start.refused);
+    tracer->counts_at_start.refused = now.refused;
+}
+
+// Calls that copied or set, and not one record of it, though MSPTI took the kind: older releases do not say
+// that they need the library from the process's start.
+static void judge_silence(struct fp_tracer *tracer, const struct fp_sink *sink) {
+    const struct fp_mspti_seen *seen = fp_mspti_decoder_seen(tracer->decoder);
+    bool is_told = answer_of(tracer, FP_MSPTI_MEMCPY) != FP_MSPTI_SUCCESS || tracer->note_count > 0;
+    if (!is_told && ((seen->copy_calls && !seen->copies) || (seen->set_calls && !seen->sets)))
+        sink->note(
+            sink->owner,
+            "MSPTI gave no record of the copies or sets that were called: libmspti.so has to be in the "
+            "process from its start, and be reached through the process's global symbols. " HOW);
+}
+
+static void end_drain(struct fp_tracer *tracer, const struct fp_sink *sink) {
+    fp_mspti_decode_end(tracer->decoder, sink);
+    judge_silence(tracer, sink);
+    if (tracer->left_outside)
+        sink->lose(sink->owner, FP_KIND_COUNT, FP_LOSS_UNCOUNTED, tracer->left_outside);
+    if (atomic_load(&shared.texts_lost))
+        sink->note(sink->owner, "there was no room for all names: some events have none");
+    for (size_t at = 0; at < tracer->note_count; at++)
+        sink->note(sink->owner, tracer->notes[at].text);
+    end_session(tracer);
+}
+
+static int mspti_drain(struct fp_tracer *tracer, const struct fp_sink *sink) {
+    struct fp_buffer buffer;
+    size_t count = 0;
+    bool last = tracer->stopped;
+    if (!tracer->decoder)
+        return 0;
+    if (in_child())
+        return -ECHILD;
+    struct fp_buffers *buffers = atomic_load(&shared.buffers);
+    for (; fp_buffers_take(buffers, &buffer); count++) {
+        fp_mspti_decode(tracer->decoder, sink, buffer.bytes, buffer.valid, epoch_now());
+        fp_buffers_recycle(buffers, &buffer);
+    }
+    report_lost(tracer, sink);
+    fp_log("mspti", "drained %zu buffers%s", count, last ? " after stop" : "");
+    if (last)
+        end_drain(tracer, sink);
+    return 0;
+}
+
+// ---- Push, pop and the rest
+
+static const int external_kinds[FP_ID_KIND_COUNT] = {
+    [FP_ID_OPERATOR] = FP_MSPTI_CUSTOM0,
+    [FP_ID_RANGE] = FP_MSPTI_CUSTOM1,
+};
+
+static int mspti_push(struct fp_tracer *tracer, enum fp_id_kind kind, uint64_t framework_id) {
+    if (in_child() || !tracer->library.bound)
+        return 0;
+    int result = tracer->library.call.push(external_kinds[kind], framework_id);
+    if (result != FP_MSPTI_SUCCESS)
+        return -EIO;
+    fp_mspti_ids_push(tracer->ids, kind, framework_id);
+    return 0;
+}
+
+static int mspti_pop(struct fp_tracer *tracer, enum fp_id_kind kind, uint64_t *last) {
+    uint64_t popped = 0; // always a real address: without one MSPTI takes nothing off
+    if (in_child() || !tracer->library.bound)
+        return 0;
+    int result = tracer->library.call.pop(external_kinds[kind], &popped);
+    fp_mspti_ids_pop(tracer->ids, kind);
+    if (last)
+        *last = popped;
+    return result == FP_MSPTI_SUCCESS ? 0 : -EIO;
+}
+
+static int mspti_synchronize(struct fp_tracer *tracer, struct fp_error *err) {
+    if (in_child() || !tracer->library.call.synchronize_device)
+        return 0;
+    int result = tracer->library.call.synchronize_device();
+    if (result == 0)
+        return 0;
+    fp_error_set(err, "aclrtSynchronizeDevice: error %d", result);
+    return -EIO;
+}
+
+static int mspti_preload(char *path, size_t capacity, struct fp_error *err) {
+    return fp_mspti_preload(path, capacity, err);
+}
+
+static void mspti_close(struct fp_tracer *tracer) {
+    if (!tracer)
+        return;
+    if (tracer->running && !tracer->stopped)
+        mspti_stop(tracer, 0, NULL);
+    if (tracer->decoder)
+        end_session(tracer);
+    fp_mspti_ids_free(tracer->ids); // MSPTI keeps our callbacks: what they use stays
+    free(tracer);
+}
+
+const struct fp_tracer_ops fp_mspti_ops = {
+    .size = sizeof(fp_mspti_ops),
+    .name = "mspti",
+    .open = mspti_open,
+    .close = mspti_close,
+    .describe = mspti_describe,
+    .device_count = mspti_device_count,
+    .device = mspti_device,
+    .start = mspti_start,
+    .stop = mspti_stop,
+    .drain = mspti_drain,
+    .push = mspti_push,
+    .pop = mspti_pop,
+    .synchronize = mspti_synchronize,
+    .preload = mspti_preload,
+};

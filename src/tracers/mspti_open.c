@@ -1,0 +1,272 @@
+// mspti_open.c - the search for MSPTI and AscendCL, and what is known of the process's start (mspti_open.h).
+
+#include "tracers/mspti_open.h"
+
+#include "base/log.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LIBRARY "libmspti.so"
+#define ASCENDCL "libascendcl.so"
+#define SIMULATION_MARK "flagsim_marker"
+
+// ---- The process's start
+
+static bool was_preloaded;
+
+struct order {
+    size_t place, library, loader;
+};
+
+static int note_place(struct dl_phdr_info *object, size_t size, void *owner) {
+    struct order *order = owner;
+    const char *name = object->dlpi_name ? strrchr(object->dlpi_name, '/') : NULL;
+    (void)size;
+    order->place++;
+    if (name && strcmp(name + 1, LIBRARY) == 0)
+        order->library = order->place;
+    if (name && strncmp(name + 1, "ld-", 3) == 0 && !order->loader)
+        order->loader = order->place;
+    return 0;
+}
+
+// The link map holds objects in the order in which they were loaded, and the loader itself behind those with
+// which the process started: what stands behind it was opened later.
+static bool stands_before_the_loader(void) {
+    struct order order = { 0 };
+    dl_iterate_phdr(note_place, &order);
+    return order.library && (!order.loader || order.library < order.loader);
+}
+
+// Once, when FlagProf is loaded and before any session: later our own opening of the library would be seen.
+__attribute__((constructor)) static void look_at_the_start(void) {
+    FILE *maps = fopen("/proc/self/maps", "re");
+    char line[4200];
+    bool is_mapped = false;
+    while (maps && !is_mapped && fgets(line, sizeof(line), maps))
+        is_mapped = strstr(line, "/" LIBRARY) != NULL;
+    if (maps)
+        fclose(maps);
+    was_preloaded = is_mapped && stands_before_the_loader();
+}
+
+bool fp_mspti_was_preloaded(void) {
+    return was_preloaded;
+}
+
+bool fp_mspti_is_named_in_preload(void) {
+    const char *list = getenv("LD_PRELOAD");
+    return list && strstr(list, LIBRARY) != NULL;
+}
+
+// ---- Where it may lie
+
+static void list_folders(struct fp_library_list *list, const char *const *names) {
+    static const char *const folders[] = {
+        "/usr/local/Ascend/cann/lib64",
+        "/usr/local/Ascend/ascend-toolkit/latest/lib64",
+        "/usr/local/Ascend/ascend-toolkit/latest/tools/mspti/lib64",
+        "/usr/local/Ascend/cann-9.0.0/lib64",
+        "/usr/local/Ascend/cann-9.0.0/tools/mspti/lib64",
+    };
+    fp_library_list_add_folders(list, getenv("FLAGOS_LIBRARY_PATH"), names);
+    fp_library_list_add_folder(list, getenv("ASCEND_HOME_PATH"), "lib64", names);
+    fp_library_list_add_folder(list, getenv("ASCEND_HOME_PATH"), "tools/mspti/lib64", names);
+    fp_library_list_add_folder(list, getenv("HOME"), "Ascend/cann/lib64", names);
+    for (size_t at = 0; at < sizeof(folders) / sizeof(folders[0]); at++)
+        fp_library_list_add_folder(list, folders[at], NULL, names);
+    fp_library_list_add_folders(list, getenv("LD_LIBRARY_PATH"), names);
+}
+
+static void list_beside(struct fp_library_list *list, const char *path, const char *const *names) {
+    char folder[FP_LIBRARY_PATH_BYTES];
+    const char *slash = strrchr(path, '/');
+    if (!slash)
+        return;
+    snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
+    fp_library_list_add_folder(list, folder, NULL, names);
+}
+
+static void list_places(struct fp_library_list *list) {
+    static const char *const names[] = { LIBRARY, NULL };
+    char path[FP_LIBRARY_PATH_BYTES];
+    if (fp_library_loaded(LIBRARY, 0, path, sizeof(path)))
+        fp_library_list_add(list, path);
+    if (fp_library_loaded(ASCENDCL, 0, path, sizeof(path)))
+        list_beside(list, path, names);
+    list_folders(list, names);
+}
+
+// ---- Is it what it should be?
+
+#if defined(__aarch64__)
+enum { OUR_MACHINE = EM_AARCH64 };
+#else
+enum { OUR_MACHINE = EM_X86_64 };
+#endif
+
+static bool names_symbol(const char *bytes, size_t size, const char *symbol) {
+    char wanted[128];
+    size_t length = strlen(symbol);
+    wanted[0] = '\0';
+    memcpy(wanted + 1, symbol, length + 1);
+    return memmem(bytes, size, wanted, length + 2) != NULL;
+}
+
+static const char *what_is_wrong(const char *bytes, size_t size) {
+    const Elf64_Ehdr *header = (const void *)bytes;
+    if (size < sizeof(*header) || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_type != ET_DYN)
+        return "is no library";
+    if (header->e_machine != OUR_MACHINE)
+        return "is a library for another processor";
+    for (size_t at = 0; at < sizeof(fp_mspti_symbols) / sizeof(fp_mspti_symbols[0]); at++)
+        if (fp_mspti_symbols[at].required && !names_symbol(bytes, size, fp_mspti_symbols[at].name))
+            return fp_mspti_symbols[at].name;
+    return NULL;
+}
+
+static int check_file(struct fp_mspti_library *library, const char *path, struct fp_error *err) {
+    struct stat file;
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0 || fstat(descriptor, &file) != 0) {
+        fp_error_set(err, "%s: %s", path, strerror(errno));
+        if (descriptor >= 0)
+            close(descriptor);
+        return -ELIBACC;
+    }
+    size_t size = file.st_size > 0 ? (size_t)file.st_size : 0;
+    void *bytes = size ? mmap(NULL, size, PROT_READ, MAP_PRIVATE, descriptor, 0) : MAP_FAILED;
+    close(descriptor);
+    const char *wrong = bytes == MAP_FAILED ? "is no library" : what_is_wrong(bytes, size);
+    if (!wrong)
+        library->simulated = names_symbol(bytes, size, SIMULATION_MARK);
+    if (bytes != MAP_FAILED)
+        munmap(bytes, size);
+    if (!wrong)
+        return 0;
+    bool is_symbol = strncmp(wrong, "is ", 3) != 0;
+    fp_error_set(err, "%s %s%s", path, is_symbol ? "lacks " : "", wrong);
+    return is_symbol ? -ENOSYS : -ELIBBAD;
+}
+
+static int find_library(struct fp_mspti_library *library, const char *named, struct fp_error *err) {
+    struct fp_library_list list = { 0 };
+    int result = -ENOENT;
+    fp_error_set(err,
+                 "no libmspti.so found: set FLAGOS_TRACER_LIBRARY to its path, or ASCEND_HOME_PATH to CANN's "
+                 "folder (its set_env.sh does)");
+    if (named)
+        fp_library_list_add(&list, named);
+    else
+        list_places(&list);
+    for (size_t at = 0; at < list.count && result != 0; at++) {
+        result = check_file(library, list.paths[at], err);
+        snprintf(library->path, sizeof(library->path), "%s", list.paths[at]);
+    }
+    fp_library_list_free(&list);
+    return result;
+}
+
+int fp_mspti_preload(char *path, size_t capacity, struct fp_error *err) {
+    struct fp_mspti_library library = { .path = "" };
+    const char *named = getenv("FLAGOS_TRACER_LIBRARY");
+    int result = find_library(&library, named && *named ? named : NULL, err);
+    if (result != 0)
+        return result;
+    if (strlen(library.path) >= capacity)
+        return -ENAMETOOLONG;
+    strcpy(path, library.path);
+    return 0;
+}
+
+// ---- Binding
+
+static bool bind_from(struct fp_mspti_functions *functions, const struct fp_mspti_symbol *symbols,
+                      size_t count, void *handle, const char **missing) {
+    for (size_t at = 0; at < count; at++) {
+        void *found = dlsym(handle, symbols[at].name);
+        if (!found && symbols[at].required) {
+            *missing = symbols[at].name;
+            return false;
+        }
+        memcpy((char *)functions + symbols[at].at, &found, sizeof(found));
+    }
+    return true;
+}
+
+#define BIND(functions, symbols, handle, missing)                                                            \
+    bind_from(functions, symbols, sizeof(symbols) / sizeof((symbols)[0]), handle, missing)
+
+// The one in the process, else the one that belongs to this MSPTI.
+static void *open_ascendcl(const char *mspti_path) {
+    static const char *const names[] = { ASCENDCL, NULL };
+    char path[FP_LIBRARY_PATH_BYTES];
+    if (fp_library_loaded(ASCENDCL, 0, path, sizeof(path)))
+        return dlopen(path, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+    struct fp_library_list list = { 0 };
+    void *handle = NULL;
+    list_beside(&list, mspti_path, names);
+    list_folders(&list, names);
+    for (size_t at = 0; at < list.count && !handle; at++)
+        handle = dlopen(list.paths[at], RTLD_LAZY | RTLD_LOCAL);
+    fp_library_list_free(&list);
+    return handle;
+}
+
+int fp_mspti_library_find(struct fp_mspti_library *library, const char *named, struct fp_error *err) {
+    const char *missing = NULL;
+    uint32_t devices = 0;
+    int status = find_library(library, named, err);
+    if (status != 0)
+        return status;
+    void *ascendcl = open_ascendcl(library->path);
+    if (!ascendcl) {
+        fp_error_set(err,
+                     "%s is there, but no libascendcl.so that can be loaded: the driver or CANN's runtime is "
+                     "missing here",
+                     library->path);
+        return -ENODEV;
+    }
+    if (!BIND(&library->call, fp_ascendcl_symbols, ascendcl, &missing)) {
+        fp_error_set(err, "libascendcl.so lacks %s", missing);
+        return -ENOSYS;
+    }
+    status = library->call.get_device_count(&devices);
+    if (status != 0 || devices == 0) {
+        fp_error_set(err, "%s: AscendCL reports no device (aclrtGetDeviceCount answers %d)", library->path,
+                     status);
+        return -ENODEV;
+    }
+    library->device_count = (int)devices;
+    return 0;
+}
+
+int fp_mspti_library_bind(struct fp_mspti_library *library, struct fp_error *err) {
+    const char *missing = NULL;
+    if (library->bound)
+        return 0;
+    // To the end of the process: its hooks stay in the runtime.
+    void *handle = dlopen(library->path, RTLD_NOW | RTLD_GLOBAL);
+    if (!handle) {
+        fp_error_set(err, "%s", dlerror());
+        return -ELIBACC;
+    }
+    if (!BIND(&library->call, fp_mspti_symbols, handle, &missing)) {
+        fp_error_set(err, "%s lacks %s", library->path, missing);
+        return -ENOSYS;
+    }
+    fp_log("mspti", "%s opened%s", library->path,
+           fp_mspti_was_preloaded() ? "; it was there when the process started" : "");
+    library->bound = true;
+    return 0;
+}

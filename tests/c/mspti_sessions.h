@@ -1,0 +1,148 @@
+// mspti_sessions.h - the program of twin_sessions.h as an Ascend program: its copies and sets go through
+// AscendCL's functions, found among the process's global symbols.
+//
+// In:  nothing. Out: that program; and what a recording of it is, with libmspti.so in the process from its
+//      start and without.
+#ifndef MSPTI_SESSIONS_H
+#define MSPTI_SESSIONS_H
+
+#include "twin_sessions.h"
+
+#include <dlfcn.h>
+
+#include "tracers/mspti.h"
+
+#define MSPTI BUILD_DIR "/sim/mspti/libmspti.so"
+#define ASCENDCL BUILD_DIR "/sim/mspti/libascendcl.so"
+
+static bool is_preloaded; // this process was started with libmspti.so
+
+static inline void *global(const char *name) {
+    void *found = dlsym(RTLD_DEFAULT, name);
+    CHECK(found, "the process has no %s", name);
+    return found;
+}
+
+#define CALL(name, type, ...) (((type)(uintptr_t)global(name))(__VA_ARGS__))
+
+typedef int (*acl_copy)(void *, size_t, const void *, size_t, int);
+typedef int (*acl_copy_async)(void *, size_t, const void *, size_t, int, void *);
+typedef int (*acl_set)(void *, size_t, int32_t, size_t);
+typedef int (*acl_set_async)(void *, size_t, int32_t, size_t, void *);
+
+// Both number them alike [CODE].
+static inline int copy_by_acl(void *dst, const void *src, size_t bytes, flagsim_copy_kind kind) {
+    return CALL("aclrtMemcpy", acl_copy, dst, bytes, src, bytes, (int)kind);
+}
+
+static inline int copy_async_by_acl(void *dst, const void *src, size_t bytes, flagsim_copy_kind kind,
+                                    flagsim_stream *stream) {
+    return CALL("aclrtMemcpyAsync", acl_copy_async, dst, bytes, src, bytes, (int)kind, stream);
+}
+
+static inline int set_async_by_acl(void *dst, int value, size_t bytes, flagsim_stream *stream) {
+    return CALL("aclrtMemsetAsync", acl_set_async, dst, bytes, value, bytes, stream);
+}
+
+static inline void load_ascendcl(void) {
+    CHECK(dlopen(ASCENDCL, RTLD_NOW | RTLD_GLOBAL), "%s", dlerror()); // as torch_npu does
+    memory_calls.copy = copy_by_acl;
+    memory_calls.copy_async = copy_async_by_acl;
+    memory_calls.set_async = set_async_by_acl;
+}
+
+static inline bool name_is(const struct fp_event *event, const char *name) {
+    return strcmp(collected_name(&all, event->name), name) == 0;
+}
+
+static inline void check_kernel(const struct collected_event *kept) {
+    const struct fp_event *event = &kept->event;
+    CHECK_EQUAL(event->device, 0);
+    CHECK_EQUAL(event->fields & (FP_HAS_GEOMETRY | FP_HAS_REGISTERS | FP_HAS_SHARED | FP_HAS_OCCUPANCY |
+                                 FP_HAS_QUEUED | FP_HAS_CONTEXT),
+                0);
+    CHECK(event->fields & FP_HAS_STREAM, "a kernel has no stream");
+    CHECK_EQUAL(kept->event.extra_count, 1);
+    CHECK(strcmp(collected_name(&all, kept->extras[0].key), "task type") == 0, "another extra");
+    CHECK(strcmp(collected_name(&all, kept->extras[0].value.text), "KERNEL_AICORE") == 0, "another type");
+}
+
+static inline void check_set(const struct fp_event *event) {
+    CHECK(name_is(event, "Memset (Device)"), "%s", collected_name(&all, event->name));
+    CHECK_EQUAL(event->u.set.bytes, 32);
+    CHECK_EQUAL(event->u.set.value, 3);
+    CHECK_EQUAL(event->fields & (FP_HAS_BYTES | FP_HAS_VALUE | FP_IS_ASYNC | FP_HAS_STREAM),
+                FP_HAS_BYTES | FP_HAS_VALUE | FP_IS_ASYNC); // on the default stream, which has no number here
+}
+
+static inline void check_work(void) {
+    uint64_t bytes = 0, directions = 0, waiting = 0;
+    for (size_t at = 0; at < all.event_count; at++) {
+        const struct fp_event *event = &all.events[at].event;
+        if (event->kind == FP_KIND_KERNEL)
+            check_kernel(&all.events[at]);
+        if (event->kind == FP_KIND_MEMSET)
+            check_set(event);
+        if (event->kind != FP_KIND_MEMCPY)
+            continue;
+        bytes += event->u.copy.bytes;
+        directions += name_is(event, "Memcpy HtoD (Host -> Device)") ||
+                      name_is(event, "Memcpy DtoD (Device -> Device)") ||
+                      name_is(event, "Memcpy DtoH (Device -> Host)");
+        waiting += (event->fields & FP_IS_ASYNC) == 0;
+        CHECK_EQUAL(event->fields & FP_HAS_STREAM, 0);
+    }
+    CHECK_EQUAL(bytes, is_preloaded ? 512 + 256 + 128 : 0);
+    CHECK_EQUAL(directions, is_preloaded ? 3 : 0);
+    CHECK_EQUAL(waiting, is_preloaded ? 1 : 0);
+}
+
+// One call for each id, and never one that no level of the software is named by.
+static inline void check_calls(void) {
+    size_t launches = 0, low = 0, graphs = 0, waits = 0, copies = 0, captures = 0;
+    for (size_t at = 0; at < all.event_count; at++) {
+        const struct fp_event *event = &all.events[at].event;
+        if (event->kind <= FP_KIND_MEMSET)
+            continue;
+        CHECK_EQUAL(event->kind, FP_KIND_RUNTIME);
+        CHECK_EQUAL(event->fields & FP_HAS_CBID, 0);
+        CHECK(!name_is(event, "launch") && !name_is(event, "rtMemcpy"), "a level is shown as a call");
+        launches += name_is(event, "aclrtLaunchKernel") && event->fields & FP_IS_LAUNCH;
+        low += name_is(event, "rtKernelLaunch") && event->fields & FP_IS_LAUNCH;
+        graphs += name_is(event, "aclmdlRIExecuteAsync") && event->fields & FP_IS_LAUNCH;
+        waits += name_is(event, "aclrtSynchronizeDevice") && event->vendor_id.value == 0;
+        copies +=
+            strncmp(collected_name(&all, event->name), "aclrtMem", 8) == 0 && event->fields & FP_IS_LAUNCH;
+        captures += (event->fields & (FP_BEGINS_CAPTURE | FP_ENDS_CAPTURE)) != 0;
+    }
+    CHECK_EQUAL(launches, LAUNCHES - LAUNCHES / 5 + GRAPH_KERNELS); // those that were captured, too
+    CHECK_EQUAL(low, LAUNCHES / 5);
+    CHECK_EQUAL(graphs, GRAPH_LAUNCHES);
+    CHECK_EQUAL(copies, is_preloaded ? 4 : 0);
+    CHECK_EQUAL(captures, 2);
+    CHECK(waits > 0, "waits carry another call's id");
+}
+
+static inline void check_recording(void) {
+    CHECK_EQUAL(collected_count(&all, FP_KIND_KERNEL), truth.kernels);
+    CHECK_EQUAL(collected_count(&all, FP_KIND_MEMCPY), is_preloaded ? truth.copies : 0);
+    CHECK_EQUAL(collected_count(&all, FP_KIND_MEMSET), is_preloaded ? truth.sets : 0);
+    CHECK_EQUAL(collected_lost(&all), 0);
+    check_device_counts();
+    check_owners();
+    check_work();
+    check_calls();
+}
+
+static inline void whole(void) {
+    load_ascendcl();
+    record();
+    check_recording();
+}
+
+static inline void whole_though_drained_on_the_way(void) {
+    drains_on_the_way = true;
+    whole();
+}
+
+#endif
