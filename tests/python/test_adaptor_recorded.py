@@ -14,7 +14,7 @@ from echo_accelerator import adaptor_cache, answer  # noqa: F401
 from simulated import device_environment  # noqa: F401
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(TESTS / "parity")]
+sys.path.insert(0, str(TESTS.parent / "python" / "flagprof" / "conformance"))
 
 from structure import Trace, correlation  # noqa: E402
 
