@@ -11,6 +11,7 @@ import sys
 import pytest
 from conftest import python_environment, run
 from echo_accelerator import PREAMBLE, adaptor_cache, answer, said  # noqa: F401
+from forked import run_forked
 from simulated import device_environment  # noqa: F401
 
 SETUP = """
@@ -74,37 +75,43 @@ except KeyError as error:
     assert answer(ours) == answer(control) == ["'mine'", True]
 
 
-@pytest.mark.parametrize("moment", ["before", "inside", "after"])
-def test_a_forked_child_exits_with_its_own_status(pair, moment):
-    script = f"""
+# A child's status; "hangs" where it is still there after LIMIT seconds, which only a control has.
+FORK = """
 def fork():
     pid = os.fork()
     if pid == 0:
         sys.exit(3)
-    end = time.monotonic() + 60
+    end = time.monotonic() + (60 if FLAGPROF else 5)
     while time.monotonic() < end:
         done, status = os.waitpid(pid, os.WNOHANG)
         if done:
             return os.waitstatus_to_exitcode(status)
         time.sleep(0.02)
     os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
     return "hangs"
-def body():
+def body(moment):
     x + 1
-    if {moment!r} == "inside":
-        print(json.dumps(fork()), flush=True)
-if {moment!r} == "before":
-    print(json.dumps(fork()), flush=True)
+    if moment == "inside":
+        found["inside"] = fork()
+found = {"before": fork()}
 with profile(activities=BOTH) as prof:
-    body()
-if {moment!r} == "after":
-    print(json.dumps(fork()), flush=True)
+    body("")
+found["after"] = fork()
+with profile(activities=BOTH) as prof:
+    body("inside")
+found["recorded"] = any(event.name == "aten::add" for event in prof.events())
+print(json.dumps(found))
 """
-    # The control is left out: stock torch's child hangs once its parent has profiled, which would cost a minute.
-    done = pair(script, control=False)
-    status = answer(done)
+
+
+def test_a_forked_child_exits_with_its_own_status_and_its_parent_records_on(pair):
+    ours, control = (answer(done) for done in pair(FORK))
     # In a recording the child's own `with` ends in the child, where the simulated device refuses, as CUDA does.
-    assert status == 3 or (moment == "inside" and status == 1), done
+    assert control["before"] == 3 and control["inside"] in (3, 1, "hangs") and control["after"] in (3, "hangs"), control
+    assert ours["before"] == ours["after"] == 3, ours
+    assert ours["inside"] == 3 or ours["inside"] == control["inside"] or control["inside"] == "hangs", (ours, control)
+    assert ours["inside"] in (3, 1) and ours["recorded"] and control["recorded"], (ours, control)
 
 
 # ---- Profiles in unusual order
@@ -182,12 +189,14 @@ print(json.dumps(sum(e.get("cat") == "kernel" for e in trace(prof)["traceEvents"
 
 
 def test_thirty_two_threads_launch_at_once_and_every_launch_keeps_its_operator(pair):
-    done = pair(
+    ours, control = pair(
         """
+results = []
 def work():
     y = torch.ones(64, device="flagos")
     for turn in range(20):
         y = y + turn
+    results.append(y.sum().item())
 config = torch._C._profiler._ExperimentalConfig(profile_all_threads=True)
 with profile(activities=BOTH, experimental_config=config) as prof:
     threads = [threading.Thread(target=work) for _ in range(32)]
@@ -203,12 +212,13 @@ kernels = [e for e in found["traceEvents"] if e.get("cat") == "kernel"]
 for kernel in kernels:
     call, owner = calls.get(kernel["args"]["correlation"]), operators.get(kernel["args"].get("External id"))
     wrong += call is None or owner is None or call["tid"] != owner["tid"]
-print(json.dumps([len(kernels) >= 640, wrong, len({e["tid"] for e in calls.values()}) >= 32,
-                  found["flagprof_ledger"]["complete"]]))
-""",
-        control=False,
+print(json.dumps([results, sorted(e["name"] for e in operators.values()), len(kernels) >= 640, wrong,
+                  len({e["tid"] for e in calls.values()}) >= 32, found.get("flagprof_ledger", {}).get("complete")]))
+"""
     )
-    assert answer(done) == [True, 0, True, True]
+    ours, control = answer(ours), answer(control)
+    assert ours[:2] == control[:2], "the program's own results, and torch's own operators"
+    assert ours[2:] == [True, 0, True, True]
 
 
 # ---- Vendor libraries that cannot be used
@@ -224,29 +234,44 @@ LIBRARIES = {
     "no library at all": b"this is text\n",
     "of another processor": foreign_elf(),
     "cut off": b"\x7fELF\x02\x01\x01",
+    "without the symbols": "libm.so.6",
 }
 
 
-@pytest.mark.parametrize("what", [*LIBRARIES, "without the symbols"])
-def test_a_vendor_library_that_cannot_be_used_costs_nothing_and_its_reason_is_said_once(
-    run_torch, device_environment, tmp_path, what  # noqa: F811
-):
-    path = tmp_path / "libcupti.so"
-    if what == "without the symbols":
-        path = "libm.so.6"
-    elif LIBRARIES[what] is not None:
-        path.write_bytes(LIBRARIES[what])
-    script = """
-import flagprof, torch
+UNUSABLE = """
+if {flagprof}:
+    import flagprof
+import torch
 for turn in range(2):
     prof = record(lambda: torch.ones(3))
-print(json.dumps(sum(e.key == "aten::ones" for e in prof.key_averages())))
+print(json.dumps([sum(e.key == "aten::ones" for e in prof.key_averages()), torch._C._get_privateuse1_backend_name(),
+                  sorted(e["name"] for e in trace(prof)["traceEvents"] if e.get("cat") == "cpu_op")]))
 """
-    environment = {**device_environment, "FLAGOS_TRACER_LIBRARY": path, "FLAGOS_ACCELERATOR": "cuda"}
-    done = run_torch(PREAMBLE + script, env=environment)
-    assert answer(done) == 1
+
+
+@pytest.fixture(scope="module")
+def unusable(torch_version, device_environment, tmp_path_factory):  # noqa: F811
+    """A program for each library that cannot be used, and the control without FlagProf."""
+    folder = tmp_path_factory.mktemp("unusable")
+    cases = {"control": ({}, UNUSABLE.replace("{flagprof}", "False"))}
+    for at, (what, contents) in enumerate(LIBRARIES.items()):
+        path = folder / f"libcupti.so.{at}"
+        if isinstance(contents, str):
+            path = contents
+        elif contents is not None:
+            path.write_bytes(contents)
+        environment = {"FLAGOS_TRACER_LIBRARY": path, "FLAGOS_ACCELERATOR": "cuda"}
+        cases[what] = (environment, UNUSABLE.replace("{flagprof}", "True"))
+    return run_forked(cases, folder, device_environment)
+
+
+@pytest.mark.parametrize("what", LIBRARIES)
+def test_a_vendor_library_that_cannot_be_used_costs_nothing_and_its_reason_is_said_once(unusable, what):
+    done = unusable[what]
+    assert answer(done) == answer(unusable["control"])
     lines = [line for line in said(done) if "building" not in line]
     assert len(lines) == 1 and "no usable accelerator" in lines[0], lines
+    assert said(unusable["control"]) == []
 
 
 # ---- Vendor libraries that misbehave: the ledger against what the simulator knows that it did
