@@ -111,3 +111,37 @@ def test_pkg_config_finds_the_headers_wherever_the_prefix_was_moved(prefix, tree
 def test_the_installed_command_runs_without_the_tree_and_without_an_environment(prefix):
     done = subprocess.run([prefix / "bin" / "flagprof", "--version"], env={}, cwd="/", capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+# --- a build for one accelerator ---
+
+
+@pytest.fixture
+def configure(tree, tmp_path):
+    if tree.installed:
+        pytest.skip("the tree itself is tried")
+
+    def call(accelerator):
+        options = ["-DCMAKE_BUILD_TYPE=None", "-DFLAGPROF_TESTS=OFF", "-DFLAGPROF_SIM=OFF"]
+        command = ["cmake", "-S", tree.root, "-B", tmp_path / "build", "-G", "Ninja", *options]
+        command.append(f"-DFLAGOS_ACCELERATOR={accelerator}")
+        return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+    return call
+
+
+def test_a_build_for_one_accelerator_holds_its_tracer_and_no_other(configure, tmp_path):
+    assert (done := configure("cuda")).returncode == 0, done.stderr
+    build = ["ninja", "-C", tmp_path / "build", "libflagprof.so"]
+    done = subprocess.run(build, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout
+    shown = subprocess.run(["nm", tmp_path / "build" / "libflagprof.so"], capture_output=True, text=True, check=True).stdout
+    tracers = {name for name in re.findall(r" [A-Za-z] (fp_\w+_ops)$", shown, re.MULTILINE)}
+    assert tracers - {"fp_unavailable_ops"} == {"fp_cupti_ops"}, "beside the one that stands for names without a tracer"
+    others = [line for line in shown.splitlines() if re.search(r"mcpti|mupti|roctracer|mspti|topspti|hgpti|twin_", line)]
+    assert others == []
+
+
+def test_a_build_for_an_accelerator_that_is_in_no_row_is_refused(configure):
+    done = configure("abacus")
+    assert done.returncode != 0 and "abacus" in done.stderr
