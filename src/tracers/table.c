@@ -14,6 +14,7 @@
 #include "tracers/mspti.h"
 #include "tracers/mupti.h"
 #include "tracers/roctracer.h"
+#include "tracers/topspti.h"
 #include "tracers/unavailable.h"
 
 const struct fp_accelerator_row fp_accelerator_rows[] = {
@@ -34,6 +35,9 @@ const struct fp_accelerator_row fp_accelerator_rows[] = {
 #endif
 #if !defined(FP_ONLY) || defined(FP_ONLY_ASCEND)
     { "ascend", &fp_mspti_ops, "msptiActivityEnable" },
+#endif
+#if !defined(FP_ONLY) || defined(FP_ONLY_GCU)
+    { "gcu", &fp_topspti_ops, "topsptiActivityEnable" },
 #endif
 // Platforms of FlagOS without an activity API [CODE: the tracer selection of flagos-ai/PyTorch-Plugin-FL,
 // csrc/profiler, builds its unavailable tracer for these two]. A row here says so aloud, where a missing

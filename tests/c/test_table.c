@@ -20,6 +20,7 @@ static const struct {
     { "musa", "mupti" },
     { "dcu", "roctracer" },
     { "ascend", "mspti" },
+    { "gcu", "topspti" },
     { "tsingmicro", "unavailable" },
     { "bpu", "unavailable" },
 };
