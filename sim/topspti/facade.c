@@ -191,7 +191,10 @@ static uint32_t correlation_of(uint32_t correlation) {
 // ---- callbacks
 
 static void tell(const flagsim_api_call *call, uint32_t id, uint32_t site) {
-    uint8_t data[BYTES_MAX] = { 0 };
+    // A struct of the caller's stack may lie across two pages: here every other one does.
+    enum { PAGE = 4096, BEFORE = 32 };
+    _Alignas(16) uint8_t room[3 * PAGE];
+    uint8_t *data = room;
     char name[64];
     struct { // what a launch is given [GUESS]: dims as HIP's
         const void *function;
@@ -204,6 +207,9 @@ static void tell(const flagsim_api_call *call, uint32_t id, uint32_t site) {
     Callback callback = atomic_load(&state.callback);
     if (!callback)
         return;
+    if (call->correlation % 2)
+        data = room + (2 * PAGE - BEFORE - (uintptr_t)room % PAGE);
+    memset(data, 0, BYTES_MAX);
     if (call->kernel) {
         memcpy(params.grid, call->kernel->grid, sizeof params.grid);
         memcpy(params.block, call->kernel->block, sizeof params.block);

@@ -117,7 +117,8 @@ static void on_completed(uint8_t *buffer, size_t size, size_t valid) {
 }
 
 // The struct's length is not known, but what lies on the page where it begins may be read. Word by word, so
-// that neither the compiler nor a sanitizer takes it for an access to an object.
+// that neither the compiler nor a sanitizer takes it for an access to an object. What lies on the next page is
+// asked for by a system call.
 #if defined(__clang__) || defined(__GNUC__)
 __attribute__((no_sanitize("address", "thread")))
 #endif
@@ -127,6 +128,9 @@ read_words(const void *data, uint32_t words[FP_TOPS_CALLBACK_WORDS]) {
     size_t room = (PAGE - (uintptr_t)data % PAGE) / sizeof(uint32_t);
     for (size_t at = 0; at < FP_TOPS_CALLBACK_WORDS && at < room; at++)
         words[at] = from[at];
+    if (room < FP_TOPS_CALLBACK_WORDS)
+        fp_tops_read_bytes((uintptr_t)data + room * sizeof(uint32_t), words + room,
+                           (FP_TOPS_CALLBACK_WORDS - room) * sizeof(uint32_t));
 }
 
 // False: this is not what a call is to be remembered by.
@@ -142,7 +146,8 @@ static bool read_call(struct fp_tracer *tracer, struct fp_tops_call *call, const
     if (place->has_site)
         memcpy(&site, (const char *)data + place->site, sizeof(site));
     memcpy(&call->correlation, (const char *)data + place->correlation, sizeof(call->correlation));
-    call->words[place->correlation / sizeof(uint32_t)] = call->correlation;
+    if (tracer->evidence) // then it lies among the words
+        call->words[place->correlation / sizeof(uint32_t)] = call->correlation;
     return site == place->enter;
 }
 

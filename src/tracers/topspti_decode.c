@@ -84,9 +84,9 @@ static void keep_thread(struct fp_tops_decoder *decoder, const struct fp_tops_ca
 void fp_tops_decode_call(struct fp_tops_decoder *decoder, const struct fp_sink *sink,
                          const struct fp_tops_call *call) {
     const struct fp_tops_callback *place = &decoder->options.layout->callback;
-    uint32_t id = call->correlation ? call->correlation
-                  : place->known    ? call->words[place->correlation / 4]
-                                    : 0;
+    uint32_t id = call->correlation;
+    if (!id && place->known && place->correlation / 4 < FP_TOPS_CALLBACK_WORDS)
+        id = call->words[place->correlation / 4];
     keep_thread(decoder, call);
     if (!id || fp_ablated("ids"))
         return;

@@ -30,7 +30,7 @@ static bool read_by_pipe(uint64_t address, char *bytes, size_t count) {
     return read_all;
 }
 
-static bool read_bytes(uint64_t address, char *bytes, size_t count) {
+bool fp_tops_read_bytes(uint64_t address, void *bytes, size_t count) {
     struct iovec here = { bytes, count }, there = { (void *)(uintptr_t)address, count };
     if (!atomic_load_explicit(&through_pipe, memory_order_relaxed)) {
         ssize_t got = process_vm_readv(getpid(), &here, 1, &there, 1, 0);
@@ -52,7 +52,7 @@ bool fp_tops_read_text(uint64_t address, char *text, size_t capacity) {
         size_t step = PAGE - (size_t)(at % PAGE); // what lies on one page is readable wholly or not at all
         step = step < STEP ? step : STEP;
         step = step < capacity - 1 - length ? step : capacity - 1 - length;
-        if (!read_bytes(at, text + length, step))
+        if (!fp_tops_read_bytes(at, text + length, step))
             return false;
         if (memchr(text + length, '\0', step))
             return true;

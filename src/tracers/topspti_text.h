@@ -13,6 +13,9 @@
 // memory up to its end (or up to the capacity's).
 bool fp_tops_read_text(uint64_t address, char *text, size_t capacity);
 
+// Copies `count` bytes, which may lie on two pages. False: not all of them are readable.
+bool fp_tops_read_bytes(uint64_t address, void *bytes, size_t count);
+
 // For tests: go through a pipe, as where the system does not allow process_vm_readv.
 void fp_tops_read_through_pipe(bool on);
 
