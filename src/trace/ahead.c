@@ -53,7 +53,8 @@ static const char *list_begin(const struct fp_block *block) {
         if (*at == '[')
             return at + 1;
     }
-    at = memmem(at, (size_t)(end - at), key, sizeof(key) - 1);
+    // Blanks up to the end are stepped over 16 at a time, beyond it.
+    at = at < end ? memmem(at, (size_t)(end - at), key, sizeof(key) - 1) : NULL;
     if (!at)
         return NULL;
     at = blanks(at + sizeof(key) - 1);
