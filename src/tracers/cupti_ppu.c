@@ -39,8 +39,8 @@ static const struct fp_twin_kind kinds[] = {
     [FP_TWIN_STREAM] = AT(record, streamId), [FP_TWIN_CORRELATION] = AT(record, correlationId)
 
 // Kernels up to `submitted`, copies up to the correlation id: what was seen to work on a PPU 810e [CODE]. A
-// set's memory kind lies 2 bytes behind its id, as in CUPTI's Memset4 [DERIVED].
-enum { KERNEL_BYTES = 136, COPY_BYTES = 48, SET_BYTES = 52, API_BYTES = 40, EXTERNAL_BYTES = 20 };
+// set's flags and memory kind lie behind its id, as in CUPTI's Memset4 [DERIVED].
+enum { KERNEL_BYTES = 136, COPY_BYTES = 48, SET_BYTES = 56, API_BYTES = 40, EXTERNAL_BYTES = 24 };
 
 #define SIZES                                                                                                \
     {                                                                                                        \

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# seeds_twin.py - makes the corpora of fuzz_mcpti_decode and fuzz_mupti_decode, by hand, when the fact sheet changes.
+# seeds_twin.py - makes the corpora of fuzz_mcpti_decode, fuzz_mupti_decode and fuzz_ppu_decode, by hand, when the fact sheet changes.
 #
 # Out: buffers with the records of each vendor at the fact sheet's offsets: sound ones, with every flaw, cut off, and
 #      with bytes in between that are none.
@@ -8,7 +8,7 @@ import pathlib
 import struct
 
 HERE = pathlib.Path(__file__).resolve().parent
-SIZES = {"mcpti": (200, 88, 88), "mupti": (168, 80, 80)}  # kernel, copy, set
+SIZES = {"mcpti": (200, 88, 88), "mupti": (168, 80, 80), "ppu": (136, 48, 56)}  # kernel, copy, set
 SESSION, NAMES_LATE, ALL_CALLS, BY_SIZE, BY_INPUT = 0x20, 0x40, 0x80, 1, 2
 
 
@@ -21,9 +21,10 @@ def record(kind, size, **fields):
 
 
 def kernel(size, number, start, end, name=4097):
+    graph = {"o144": ("Q", number % 3)} if size > 144 else {}
     dims = {f"o{at}": ("I", 1 + at % 7) for at in range(52, 76, 4)}
     return record(10, size, o6=("H", 32), o16=("Q", start), o24=("Q", end), o48=("I", 7), o92=("I", number),
-                  o104=("Q", name), o144=("Q", number % 3), **dims)  # fmt: skip
+                  o104=("Q", name), **graph, **dims)  # fmt: skip
 
 
 def copy(size, number, start, end):
