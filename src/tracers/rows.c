@@ -2,6 +2,7 @@
 
 #include "tracers/rows.h"
 
+#include "tracers/plugins.h"
 #include "tracers/unavailable.h"
 
 static struct fp_row rows[FP_ROWS_MAX];
@@ -15,7 +16,9 @@ static void add_table(bool available) {
 
 struct fp_row *fp_rows(size_t *count) {
     if (row_count == 0) {
+        row_count = fp_plugins_named(rows, FP_ROWS_MAX / 4);
         add_table(true);
+        row_count += fp_plugins_in_folder(rows + row_count, FP_ROWS_MAX / 4);
         add_table(false);
     }
     *count = row_count;

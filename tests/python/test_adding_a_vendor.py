@@ -1,0 +1,119 @@
+# test_adding_a_vendor.py - docs/adding-a-vendor.md is true: its example is built as it stands there, with FlagProf's headers
+# alone, and records.
+#
+# In:  the code blocks of the document, each of which names its file; the built library and its headers. Out: what `flagprof
+#      info` and the example's own program say, and what becomes of plug-ins that are none.
+
+import json
+import os
+import pathlib
+import re
+import shutil
+
+import pytest
+from conftest import run
+
+DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs" / "adding-a-vendor.md"
+BLOCK = re.compile(r"^```(?:c|sh) (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+CLEAN = {name: None for name in ("FLAGOS_ACCELERATOR", "FLAGOS_TRACER_PLUGIN", "FLAGOS_TRACER_LIBRARY", "FLAGOS_TRACER_PLUGIN_DIR")}
+
+
+@pytest.fixture(scope="module")
+def example(tree, tmp_path_factory):
+    """The folder with what the document's commands made of the document's code."""
+    folder = tmp_path_factory.mktemp("acme")
+    blocks = dict(BLOCK.findall(DOCUMENT.read_text()))
+    assert {"acme.h", "acme.c", "acme_tracer.c", "try.c", "build.sh"} <= set(blocks)
+    for name, text in blocks.items():
+        (folder / name).write_text(text)
+    # As installed: the headers alone, in a folder of their own.
+    if tree.installed:
+        library, headers = next(iter(sorted(tree.installed.rglob("libflagprof.so")))), tree.installed / "include" / "flagprof"
+    else:
+        library, headers = tree.build / "libflagprof.so", tree.root / "include" / "flagprof"
+    if not library.exists():
+        pytest.skip(f"{library} is not built")
+    shutil.copytree(headers, folder / "include" / "flagprof")
+    if (generated := tree.build / "include" / "flagprof").is_dir() and not tree.installed:
+        shutil.copytree(generated, folder / "include" / "flagprof", dirs_exist_ok=True)
+    environment = {**CLEAN, "INCLUDE": folder / "include", "LIBFLAGPROF": library}
+    run(["sh", "-e", "build.sh"], cwd=folder, env=environment).ok()
+    (folder / "library").symlink_to(library.parent)
+    return folder
+
+
+def environment(folder, **more):
+    paths = f"{folder}:{folder / 'library'}:{os.environ.get('LD_LIBRARY_PATH', '')}"
+    return {**CLEAN, "LD_LIBRARY_PATH": paths, **more}
+
+
+def rows_of(run_cli, folder, **more):
+    table = json.loads(run_cli("info", "--json", env=environment(folder, **more)).stdout)["accelerators"]
+    return {row["accelerator"]: row for row in table}
+
+
+def test_the_plugin_of_the_document_records_and_keeps_operators_apart(example):
+    plugin = example / "acme_tracer.so"
+    done = run([example / "try"], env=environment(example, FLAGOS_TRACER_PLUGIN=plugin)).ok()
+    assert done.stdout.splitlines() == [
+        "axpy(float*, int) of operator 0", "axpy(float*, int) of operator 1", "of_nobody of operator nobody", "acme: complete",
+    ]  # fmt: skip
+    assert done.stderr == ""
+
+
+def test_info_shows_a_plugin_first_and_gives_it_its_library(example, run_cli):
+    more = {"FLAGOS_TRACER_PLUGIN": example / "acme_tracer.so", "FLAGOS_TRACER_LIBRARY": example / "libacme.so"}
+    rows = rows_of(run_cli, example, **more)
+    assert next(iter(rows)) == "acme"
+    assert (rows["acme"]["state"], rows["acme"]["tracer"]) == ("used", "acme")
+    assert rows["acme"]["library"] == str(example / "libacme.so")
+    assert [name for name, row in rows.items() if row["owns_library"]] == ["acme"]
+
+
+def test_a_folder_of_plugins_comes_after_what_is_built_in_and_before_what_cannot_be_traced(example, run_cli, tmp_path):
+    shutil.copy(example / "acme_tracer.so", tmp_path / "b.so")
+    (tmp_path / "a.so").write_text("no object at all")
+    (tmp_path / "notes.txt").write_text("not looked at")
+    rows = rows_of(run_cli, example, FLAGOS_TRACER_PLUGIN_DIR=tmp_path)
+    names = list(rows)
+    assert names.index("dcu") < names.index("a.so") < names.index("acme") < names.index("bpu")
+    assert rows["acme"]["state"] == "used"
+    assert rows["a.so"]["state"] == "refused" and rows["a.so"]["reason"]
+    assert "notes.txt" not in rows
+
+
+BROKEN = {
+    "another version": ("FP_TRACER_PLUGIN_VERSION,", "FP_TRACER_PLUGIN_VERSION + 1,", "was compiled for version 2"),
+    "no drain": (".drain = acme_drain,", "", "has no drain"),
+    "ops of an older header without drain": (".size = sizeof ops,", ".size = offsetof(struct fp_tracer_ops, drain),", "has no drain"),
+    "half of a pair": (".pop = acme_pop_id,", "", "one of push and pop"),
+    "no name": ('.accelerator = "acme",', '.accelerator = "a b",', "name is no word"),
+    "no factory": ("fp_tracer_plugin_get(void) {", "somebody_else(void);\nconst struct fp_tracer_plugin *somebody_else(void) {",
+                   "exports no fp_tracer_plugin_get"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("flaw", BROKEN)
+def test_a_plugin_that_is_none_is_refused_with_the_reason_and_the_program_goes_on(example, run_cli, tmp_path, flaw):
+    old, new, reason = BROKEN[flaw]
+    source = (example / "acme_tracer.c").read_text()
+    assert source.count(old) == 1
+    (tmp_path / "broken.c").write_text(source.replace(old, new))
+    flags = ["-std=c11", "-D_GNU_SOURCE", "-w", "-fPIC", "-shared", f"-I{example}", f"-I{example / 'include'}"]
+    run(["cc", *flags, "-o", tmp_path / "broken.so", tmp_path / "broken.c"]).ok()
+    done = run_cli("info", "--json", env=environment(example, FLAGOS_TRACER_PLUGIN=tmp_path / "broken.so"))
+    rows = {row["accelerator"]: row for row in json.loads(done.stdout)["accelerators"]}
+    assert rows["broken.so"]["state"] == "refused" and reason in rows["broken.so"]["reason"]
+    assert done.stderr.count("is not used") == 1 and reason in done.stderr
+    assert "cuda" in rows
+
+
+def test_a_plugin_without_what_came_later_works(example, tmp_path):
+    source = (example / "acme_tracer.c").read_text()
+    shorter = source.replace(".size = sizeof ops,", ".size = offsetof(struct fp_tracer_ops, to_epoch),")
+    shorter = shorter.replace(".size = sizeof plugin,", ".size = offsetof(struct fp_tracer_plugin, library_symbol),")
+    (tmp_path / "old.c").write_text(shorter)
+    flags = ["-std=c11", "-D_GNU_SOURCE", "-w", "-fPIC", "-shared", f"-I{example}", f"-I{example / 'include'}"]
+    run(["cc", *flags, "-o", tmp_path / "old.so", tmp_path / "old.c"]).ok()
+    done = run([example / "try"], env=environment(example, FLAGOS_TRACER_PLUGIN=tmp_path / "old.so")).ok()
+    assert done.stdout.endswith("acme: complete\n")
