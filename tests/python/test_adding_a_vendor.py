@@ -23,7 +23,7 @@ def example(tree, tmp_path_factory):
     """The folder with what the document's commands made of the document's code."""
     folder = tmp_path_factory.mktemp("acme")
     blocks = dict(BLOCK.findall(DOCUMENT.read_text()))
-    assert {"acme.h", "acme.c", "acme_tracer.c", "try.c", "build.sh"} <= set(blocks)
+    assert {"acme.h", "acme.c", "acme_tracer.c", "acme_work.c", "try.c", "build.sh"} <= set(blocks)
     for name, text in blocks.items():
         (folder / name).write_text(text)
     # As installed: the headers alone, in a folder of their own.
@@ -59,6 +59,15 @@ def test_the_plugin_of_the_document_records_and_keeps_operators_apart(example):
         "axpy(float*, int) of operator 0", "axpy(float*, int) of operator 1", "of_nobody of operator nobody", "acme: complete",
     ]  # fmt: skip
     assert done.stderr == ""
+
+
+def test_the_plugin_of_the_document_keeps_the_contract(example, run_cli):
+    more = {"FLAGOS_TRACER_PLUGIN": example / "acme_tracer.so", "FLAGOS_TRACER_LIBRARY": example / "libacme.so"}
+    arguments = ("conformance", "--row", "acme", "--workload", example / "acme_work.so", "--json")
+    done = run_cli(*arguments, env=environment(example, **more))
+    cases = json.loads(done.stdout)["cases"]
+    assert [(case["case"], case["seen"]) for case in cases if case["result"] != "pass"] == []
+    assert len(cases) == 12 and done.returncode == 0
 
 
 def test_info_shows_a_plugin_first_and_gives_it_its_library(example, run_cli):
