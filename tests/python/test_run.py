@@ -151,6 +151,17 @@ def test_python_tests_are_counted_one_by_one_with_failures_skips_and_a_broken_fi
     assert torn.failures and "no_such_module_anywhere" in torn.failures[0][1]
 
 
+def test_what_cmake_leaves_out_is_a_skip_with_its_reason(tmp_path, monkeypatch):
+    (tmp_path / "CMakeLists.txt").write_text(
+        'cmake_minimum_required(VERSION 3.25)\nproject(p NONE)\nadd_custom_target(t ALL)\n'
+        'message(STATUS "CUPTI facade 13.0 is left out: no headers in /x (fetch them)")\nmessage(STATUS "found: left")\n'
+    )
+    monkeypatch.setattr(tree, "ROOT", tmp_path)
+    result = count.first_build(tmp_path / "build")
+    assert (result.passed, result.failures) == (1, [])
+    assert result.skipped == [("CUPTI facade 13.0", "no headers in /x (fetch them)")]
+
+
 def test_a_changed_header_makes_the_files_that_include_it_be_analysed_again(tmp_path, monkeypatch):
     (tmp_path / "src").mkdir()
     (tmp_path / ".clang-tidy").write_text("Checks: '-*'")

@@ -24,11 +24,17 @@ SANITIZED_BUILD = ("-DCMAKE_BUILD_TYPE=None", "-DCMAKE_C_FLAGS=-O1 -g", "-DCMAKE
 FUZZ_SECONDS = int(os.environ.get("FLAGPROF_FUZZ_SECONDS", "5"))
 
 
-# Configures and builds a folder; the text of what went wrong, or None.
-def make(folder, *options, targets=()):
+# How CMake says what it does without: "-- NAME is left out: REASON".
+LEFT_OUT = re.compile(r"^-- (.+?) (?:is|are) (?:left out|not judged): (.+)$", re.MULTILINE)
+
+
+# Configures and builds a folder; the text of what went wrong, or None. `left_out` gets what CMake went without.
+def make(folder, *options, targets=(), left_out=None):
     configured = tree.run(["cmake", "-S", tree.ROOT, "-B", folder, "-G", "Ninja", *options])
     if configured.status:
         return configured.output
+    if left_out is not None:
+        left_out += LEFT_OUT.findall(configured.output)
     built = tree.run(["ninja", "-k", "0", "-C", folder, *targets], limit_s=1800)
     if built.status:
         lines = built.output.splitlines()
@@ -37,11 +43,16 @@ def make(folder, *options, targets=()):
     return None
 
 
-def build(folder, c, cxx):
-    broken = make(
-        folder, f"-DCMAKE_C_COMPILER={c}", f"-DCMAKE_CXX_COMPILER={cxx}", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"
-    )
+def build(folder, c, cxx, left_out=None):
+    compilers = (f"-DCMAKE_C_COMPILER={c}", f"-DCMAKE_CXX_COMPILER={cxx}")
+    broken = make(folder, *compilers, "-DCMAKE_BUILD_TYPE=RelWithDebInfo", left_out=left_out)
     return Result.fail(f"building with {c}", broken) if broken else Result(1)
+
+
+# The first build says for all of them what could not be part of it, which would otherwise be missing without a word.
+def first_build(folder):
+    left_out = []
+    return build(folder, "gcc", "g++", left_out).add(Result(skipped=left_out))
 
 
 # --- C tests ---

@@ -45,8 +45,24 @@ def format_all():
     return tree.run([command, "-i", *our_files()]).output
 
 
+# Where the system has another version (Debian 13: 19), PyPI has this one. It is fetched only there: 31 MB.
+TIDY_WHEEL = "clang-tidy==14.0.6"
+
+
 def lacks_tidy():
-    return None if tree.tool("clang-tidy", MAJOR) else f"no clang-tidy {MAJOR}; others find other things"
+    if tree.tool("clang-tidy", MAJOR):
+        return None
+    pip = [tree.venv_python(), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", TIDY_WHEEL]
+    tree.run(pip, limit_s=300)
+    return None if tree.tool("clang-tidy", MAJOR) else f"no clang-tidy {MAJOR} here, nor from PyPI; others find other things"
+
+
+# The wheel has no headers of the compiler's own (stddef.h): those of whatever clang is installed serve.
+def compilers_headers(command):
+    if pathlib.Path(command).parent != tree.VENV / "bin":
+        return []
+    shown = tree.run(["clang", "-print-resource-dir"], limit_s=60)
+    return [f"--extra-arg=-resource-dir={shown.output.strip()}"] if shown.status == 0 else []
 
 
 # The compile commands of our own C and C++ files that are part of the product: tests may be less tidy.
@@ -92,6 +108,7 @@ def fingerprint(path, command, version):
 def check_tidy():
     command = tree.tool("clang-tidy", MAJOR)
     version = tree.run([command, "--version"]).output
+    arguments = ["--quiet", "-p", tree.BUILD, *compilers_headers(command)]
     clean = tree.BUILD / "tidy"
     clean.mkdir(parents=True, exist_ok=True)
 
@@ -100,7 +117,7 @@ def check_tidy():
         mark = clean / fingerprint(path, compile_command, version)
         if mark.exists():
             return None
-        ran = tree.run([command, "--quiet", "-p", tree.BUILD, path], limit_s=300)
+        ran = tree.run([command, *arguments, path], limit_s=300)
         if ran.status == 0:
             mark.touch()
             return None
