@@ -189,12 +189,12 @@ def lacks_pytest(patterns):
     return None
 
 
-# Every test of ours waits for programs that it started, so that a process for each core keeps all of them busy. Tests of a
-# file stay together until a process has nothing left to do, which then takes half of what another has.
-def spread_over_cores(python):
+# Every test of ours waits for programs that it started, so that a process for each core keeps all of them busy. A file stays
+# whole, since its tests share recordings; one that is alone is parted, and may record twice.
+def spread_over_cores(python, files):
     if tree.JOBS < 2 or tree.run([python, "-c", "import xdist"], limit_s=60).status:
         return []
-    return ["-n", str(tree.JOBS), "--dist", "worksteal"]
+    return ["-n", str(tree.JOBS), "--dist", "loadfile" if len(files) > 1 else "worksteal"]
 
 
 def pytest(patterns, but=(), env=None, options=()):
@@ -204,8 +204,9 @@ def pytest(patterns, but=(), env=None, options=()):
     table = report.with_suffix(".table")  # tests that have one to show write it here
     env = {**(env or {}), "FLAGPROF_TABLE": str(table)}
     command = [tree.venv_python(), "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}"]
-    command += spread_over_cores(tree.venv_python())
-    ran = tree.run([*command, *options, *python_files(patterns, but)], limit_s=2400, env=env)
+    files = python_files(patterns, but)
+    command += [*spread_over_cores(tree.venv_python(), files), *options]
+    ran = tree.run([*command, *files], limit_s=2400, env=env)
     if not report.exists():
         return Result.fail(f"pytest ({ran.why()})", ran.output)
     result = read_junit(report)
