@@ -3,7 +3,7 @@
     python bench/idle_instructions.py [--operators 2000]
 
 One process under valgrind's callgrind runs the same loop of torch.add three times before `import flagprof` and three times
-after. Counting is switched on around the loop alone, so that importing torch takes a minute or so and not an hour. Needs
+after. Counting is switched on around the loop alone, so that importing torch takes a minute and not an hour. Needs
 valgrind with its headers (Debian's package has both) and a C compiler. It is run by hand: CI holds instead that importing
 maps no library, starts no thread and replaces five methods of torch's profiler and nothing else (tests/python/test_hook.py).
 Exits 1 when an operator costs an instruction more.
@@ -21,8 +21,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 SWITCH = """
 #include <valgrind/callgrind.h>
-void count_begin(void) { CALLGRIND_ZERO_STATS; CALLGRIND_START_INSTRUMENTATION; }
-void count_end(const char *name) { CALLGRIND_STOP_INSTRUMENTATION; CALLGRIND_DUMP_STATS_AT(name); }
+void count_begin(void) { CALLGRIND_START_INSTRUMENTATION; CALLGRIND_ZERO_STATS; }
+void count_end(const char *name) { CALLGRIND_DUMP_STATS_AT(name); CALLGRIND_STOP_INSTRUMENTATION; }
 """
 
 CHILD = """
@@ -79,8 +79,8 @@ def main():
         environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "OMP_NUM_THREADS": "1"}
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
         counts = counted(folder)
-    if done.returncode != 0 or len(counts) != 6:
-        sys.exit(f"idle_instructions.py: valgrind ended with {done.returncode}, {len(counts)} counts\n{done.stderr[-3000:]}")
+    if done.returncode != 0 or len(counts) != 6 or min(counts.values()) < options.operators:
+        sys.exit(f"idle_instructions.py: valgrind ended with {done.returncode}, counts {counts}\n{done.stderr[-3000:]}")
     for name, count in counts.items():
         print(f"{name:<10} {count / options.operators:12.3f} instructions an operator")
     before, after = (min(count for name, count in counts.items() if name.startswith(word)) for word in ("before", "after"))

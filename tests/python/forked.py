@@ -12,7 +12,6 @@ from echo_accelerator import PREAMBLE
 SERVER = """
 import json, os, sys, traceback
 import torch
-import torch._dynamo  # half of what a first profile costs is importing it
 cases, status = json.load(open("cases.json")), {}
 for at, (environment, script) in enumerate(cases):
     pid = os.fork()

@@ -4,6 +4,7 @@
 # torch's own CUDA profiler (tests/parity/baseline_generator.py); its versions and known gaps are printed with each run.
 
 import json
+import os
 import pathlib
 import sys
 
@@ -44,13 +45,16 @@ def capture(capture_in):
     return capture_in()[0]["none"]
 
 
+# To standard output, and to FLAGPROF_TABLE, which tests/run.py prints below the suite's line.
 def test_the_baselines_versions_and_gaps_are_printed(capsys):
+    gaps = {**BASELINE["gaps"], **BASELINE["absent"]}
+    lines = [MADE_BY, *(f"    known gap: {what}: {reason}" for what, reason in gaps.items())]
     with capsys.disabled():
-        print(f"\n{MADE_BY}")
-        for what, reason in {**BASELINE["gaps"], **BASELINE["absent"]}.items():
-            print(f"    known gap: {what}: {reason}")
+        print("\n" + "\n".join(lines))
+    if os.environ.get("FLAGPROF_TABLE"):
+        pathlib.Path(os.environ["FLAGPROF_TABLE"]).write_text("\n".join(lines) + "\n")
     assert {"torch", "cuda", "driver", "cupti", "device"} <= set(BASELINE["made_by"])
-    assert all(len(reason) > 20 for reason in {**BASELINE["gaps"], **BASELINE["absent"]}.values())
+    assert all(len(reason) > 20 for reason in gaps.values())
 
 
 @pytest.mark.parametrize("assertion", assertions.ASSERTIONS, ids=lambda one: one.__name__)

@@ -8,7 +8,7 @@ import collections
 import re
 
 from assertions import arrows, demangled, device_time
-from placeholders import MOST_UNKNOWN, unknown_share
+from placeholders import is_placeholder, too_many_unknown
 from structure import DEVICE, HOST, correlation, external_id
 
 
@@ -104,10 +104,10 @@ def kernel_metadata(sessions, tables, row):
 
 def api_names(sessions, tables, row):
     """Host calls have their real names, and these are the vendor's."""
-    share, labels = unknown_share([event["name"] for event in sessions[0].host])
-    if share > MOST_UNKNOWN:
-        return [f"{share:.0%} of the calls are unknown, at most {MOST_UNKNOWN:.0%} may be: {dict(labels)}"]
-    names = {event["name"] for event in sessions[0].host}
+    unknown = too_many_unknown([event["name"] for event in sessions[0].host])
+    if unknown:
+        return [unknown]
+    names = {event["name"] for event in sessions[0].host if not is_placeholder(event["name"])}
     return [f"{name} is no name of this vendor's" for name in sorted(names) if not re.search(row.calls, name)] + (
         [] if names else ["no host call"]
     )

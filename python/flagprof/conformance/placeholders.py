@@ -31,3 +31,11 @@ def unknown_share(names):
     """(share, histogram of the labels found) of a list of call names."""
     labels = collections.Counter(name for name in names if is_placeholder(name))
     return (sum(labels.values()) / len(names) if names else 0.0), labels
+
+
+def too_many_unknown(names):
+    """Why the calls of a trace do not count as named: one line with the histogram of the unknown ones; None: they do."""
+    share, labels = unknown_share(names)
+    if share <= MOST_UNKNOWN:
+        return None
+    return f"{share:.0%} of the calls are unknown, at most {MOST_UNKNOWN:.0%} may be: {dict(labels)}"
