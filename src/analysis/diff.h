@@ -21,8 +21,9 @@ enum fp_diff_section {
     FP_DIFF_TIMES,  // totals of a run, in ns
     FP_DIFF_COUNTS, // totals of a run, in pieces
     FP_DIFF_KERNEL,
-    FP_DIFF_OPERATOR,
+    FP_DIFF_OPERATOR, // own device time
     FP_DIFF_CALL,
+    FP_DIFF_OPERATOR_HOST, // own host time
     FP_DIFF_SECTIONS
 };
 

@@ -16,6 +16,7 @@
 
 #include "analysis/kinds.h"
 #include "analysis/mend.h"
+#include "analysis/secrets.h"
 
 #define EPOCH_FROM_NS                                                                                        \
     946684800000000000LL     // the year 2000: nothing recorded before, nothing relative reaches it
@@ -212,13 +213,35 @@ static int add_key(struct fp_merge_file *file, struct fp_mender *mender,
     return key->key && key->value ? 0 : -ENOMEM;
 }
 
-static int keep_keys(struct fp_merge_file *file, const struct fp_reader *reader, bool salvaged) {
+// A header's value without its secrets, in its place. 0 or -ENOMEM.
+static int clean_key(struct fp_merge *merge, struct fp_merge_key *key) {
+    struct fp_text value = fp_text_of(key->value), clean = { NULL, 0 };
+    size_t count = 1;
+    if (fp_secret_key(fp_text_of(key->key)) && value.size > 2)
+        clean = fp_text_of("\"" FP_SECRET_REMOVED "\"");
+    else if (!fp_secrets_find(value, NULL, NULL))
+        return 0;
+    char *owned = clean.at ? NULL : (char *)(clean = fp_secrets_remove(value, &count)).at;
+    char *copy = clean.at ? strndup(clean.at, clean.size) : NULL;
+    free(owned);
+    if (!copy)
+        return -ENOMEM;
+    free(key->value);
+    key->value = copy;
+    merge->secrets += count;
+    return 0;
+}
+
+static int keep_keys(struct fp_merge *merge, struct fp_merge_file *file, const struct fp_reader *reader,
+                     bool salvaged) {
     struct fp_mender mender = { .salvaged = salvaged };
     int code = 0;
     for (size_t i = 0; i < fp_reader_header_count(reader) && !code; i++) {
         const struct fp_trace_header *header = fp_reader_header(reader, i);
         if (header->kept && header->value.size <= KEY_LIMIT)
             code = add_key(file, &mender, header);
+        if (!code && merge->drop_secrets && header->kept && header->value.size <= KEY_LIMIT)
+            code = clean_key(merge, &file->keys[file->key_count - 1]);
         else
             file->keys_too_large++;
     }
@@ -276,7 +299,7 @@ int fp_merge_scan(struct fp_merge *merge, size_t place, const struct fp_reader_o
         return code;
     code = fp_reader_run(reader, look, &scan, err);
     if (!code)
-        code = keep_keys(file, reader, options && options->salvage);
+        code = keep_keys(merge, file, reader, options && options->salvage);
     if (!code) {
         learn_rank(file, reader, place);
         learn_times(file, reader);

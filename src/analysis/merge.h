@@ -71,6 +71,8 @@ struct fp_merge {
     uint64_t next_id;
     bool compact_pids; // process ids are too large for blocks and numbered anew
     bool shared_rank;  // two files claim one rank
+    bool drop_secrets; // set before the first scan: values of tokens and passwords are not written
+    uint64_t secrets;  // so many were left out
 };
 
 // Takes `count` files; paths and names must outlive it. NULL when memory is out.

@@ -12,14 +12,14 @@
 
 #include "analysis/idmap.h"
 #include "analysis/merge.h"
+#include "analysis/secrets.h"
 
-#define EDITS 16
 #define TEXT_ROOM 4096
 
 // One event's edits; their texts live in one piece of memory.
 struct change {
-    struct fp_edit edits[EDITS];
-    size_t count;
+    struct fp_edit *edits;
+    size_t count, edit_room;
     char *texts;
     size_t used, room;
 };
@@ -63,12 +63,25 @@ static int make_room(struct writer *writer, size_t size) {
     return change->texts ? 0 : -ENOMEM;
 }
 
-static void set_field(struct writer *writer, const struct fp_trace_field *field, const char *text) {
+static void add_edit(struct writer *writer, struct fp_edit edit) {
     struct change *change = &writer->change;
-    if (change->count < EDITS)
-        change->edits[change->count++] = (struct fp_edit){ .kind = FP_EDIT_SET,
-                                                           .field = field,
-                                                           .value = keep_text(writer, text, strlen(text)) };
+    if (change->count == change->edit_room) {
+        size_t room = change->edit_room * 2 + 16;
+        struct fp_edit *grown = realloc(change->edits, room * sizeof(*grown));
+        if (!grown) {
+            writer->failed = -ENOMEM;
+            return;
+        }
+        change->edits = grown;
+        change->edit_room = room;
+    }
+    change->edits[change->count++] = edit;
+}
+
+static void set_field(struct writer *writer, const struct fp_trace_field *field, const char *text) {
+    add_edit(writer, (struct fp_edit){ .kind = FP_EDIT_SET,
+                                       .field = field,
+                                       .value = keep_text(writer, text, strlen(text)) });
 }
 
 static void set_time(struct writer *writer, const struct fp_trace_event *event) {
@@ -213,6 +226,33 @@ static void set_metadata(struct writer *writer, const struct fp_trace_event *eve
     free(made < 0 ? NULL : text);
 }
 
+// Args that hold a secret: each such argument's value is replaced.
+static void drop_secrets(struct writer *writer, const struct fp_trace_event *event) {
+    for (uint32_t i = 0; i < event->arg_count; i++) {
+        const struct fp_trace_field *arg = &event->args[i];
+        struct fp_text key = { arg->key, arg->key_size }, value = fp_field_text(arg);
+        struct fp_edit edit = { .kind = FP_EDIT_SET, .field = arg, .value = { NULL, 0 } };
+        size_t count = 1;
+        if (arg->type == '"' && value.size) // with its quotes
+            value = (struct fp_text){ value.at - 1, value.size + 2 };
+        if (fp_secret_key(key) && arg->type == '"' && value.size > 2)
+            edit.value = fp_text_of("\"" FP_SECRET_REMOVED "\"");
+        else if (!fp_secrets_find(value, NULL, NULL))
+            continue;
+        if (!edit.value.at) {
+            struct fp_text clean = fp_secrets_remove(value, &count);
+            if (!clean.at) {
+                writer->failed = -ENOMEM;
+                return;
+            }
+            edit.value = keep_text(writer, clean.at, clean.size);
+            free((char *)clean.at);
+        }
+        add_edit(writer, edit);
+        writer->merge->secrets += count;
+    }
+}
+
 static void write_event(struct writer *writer, const struct fp_trace_event *event) {
     const struct fp_trace_field *pid = fp_event_field(event, "pid");
     const struct fp_merge_process *process = process_of(writer, &event->pid);
@@ -230,9 +270,11 @@ static void write_event(struct writer *writer, const struct fp_trace_event *even
     set_ids(writer, event);
     set_time(writer, event);
     struct change *change = &writer->change;
-    if (!pid && process && event->phase && writer->place && change->count < EDITS) // a lane of no process
-        change->edits[change->count++] =
-            (struct fp_edit){ .kind = FP_EDIT_ADD, .key = "pid", .value = fp_text_of(process->merged) };
+    if (!pid && process && event->phase && writer->place) // a lane of no process
+        add_edit(writer,
+                 (struct fp_edit){ .kind = FP_EDIT_ADD, .key = "pid", .value = fp_text_of(process->merged) });
+    if (writer->merge->drop_secrets)
+        drop_secrets(writer, event);
     fp_emit_event(writer->emit, event, change->edits, change->count);
 }
 
@@ -290,6 +332,7 @@ int fp_merge_write(struct fp_merge *merge, size_t place, struct fp_reader *reade
     fp_idmap_free(&writer.said);
     fp_idmap_free(&writer.new_ids);
     free(writer.change.texts);
+    free(writer.change.edits);
     if (code >= 0 && writer.failed) {
         fp_error_set(err, "%s: not enough memory to merge it", writer.file->name);
         return writer.failed;

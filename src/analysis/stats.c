@@ -377,11 +377,15 @@ static int pair_marks(struct fp_stats *stats, struct fp_stats_lane *lane) {
 
 struct launch_search {
     const struct fp_stats *stats;
-    struct fp_time_by_id ends; // of lanes whose correlations are not in order of time
+    struct fp_time_by_id ends;   // of lanes whose correlations are not in order of time
+    struct fp_time_by_id groups; // likewise: the number of the call's group
+    struct {
+        uint32_t lane, role;
+    } last; // where a call was found last: the next one is mostly there too
 };
 
 // The calls of a thread carry ascending correlations, so that no table is needed to find one.
-static bool find_in_lane(const struct fp_slices *calls, uint64_t correlation, int64_t *ns) {
+static bool find_in_lane(const struct fp_slices *calls, uint64_t correlation, struct fp_slice *call) {
     size_t low = 0, high = calls->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -392,25 +396,58 @@ static bool find_in_lane(const struct fp_slices *calls, uint64_t correlation, in
     }
     if (low == calls->count)
         return false;
-    struct fp_slice call = fp_slices_get(calls, low);
-    *ns = call.start_ns + call.dur_ns;
-    return call.id == correlation;
+    *call = fp_slices_get(calls, low);
+    return call->id == correlation;
 }
 
 static const enum fp_slice_role call_roles[] = { FP_ROLE_CALL, FP_ROLE_UNLINKED };
 
+static bool find_in_role(const struct launch_search *search, uint32_t lane, uint32_t role,
+                         uint64_t correlation, struct fp_slice *call) {
+    const struct fp_slices *calls = search->stats->lanes[lane].roles[call_roles[role]];
+    return calls && !calls->ids_mixed && find_in_lane(calls, correlation, call);
+}
+
+static bool find_call(struct launch_search *search, uint64_t correlation, struct fp_slice *call) {
+    if (search->last.lane < search->stats->lane_count &&
+        find_in_role(search, search->last.lane, search->last.role, correlation, call))
+        return true;
+    for (uint32_t i = 0; i < search->stats->lane_count; i++)
+        for (uint32_t j = 0; j < sizeof(call_roles) / sizeof(*call_roles); j++)
+            if (find_in_role(search, i, j, correlation, call)) {
+                search->last.lane = i;
+                search->last.role = j;
+                return true;
+            }
+    return false;
+}
+
 static bool launch_end(void *user, uint64_t correlation, int64_t *ns) {
     struct launch_search *search = user;
-    for (uint32_t i = 0; i < search->stats->lane_count; i++)
-        for (size_t j = 0; j < sizeof(call_roles) / sizeof(*call_roles); j++) {
-            const struct fp_slices *calls = search->stats->lanes[i].roles[call_roles[j]];
-            if (calls && !calls->ids_mixed && find_in_lane(calls, correlation, ns))
-                return true;
-        }
+    struct fp_slice call;
+    if (find_call(search, correlation, &call)) {
+        *ns = call.start_ns + call.dur_ns;
+        return true;
+    }
     struct fp_time_entry *entry = fp_time_by_id_find(&search->ends, correlation);
     if (entry)
         *ns = entry->ns;
     return entry != NULL;
+}
+
+// Each call's row gets the device time of the work that it launched.
+static void add_launched(struct launch_search *search, struct fp_stats *stats) {
+    for (uint32_t i = 0; i < stats->lane_count; i++)
+        for (size_t j = 0; stats->lanes[i].work && j < stats->lanes[i].work->count; j++) {
+            struct fp_slice work = fp_slices_get(stats->lanes[i].work, j), call;
+            if (work.id == FP_NO_SLICE_ID)
+                continue;
+            struct fp_time_entry *entry = NULL;
+            if (find_call(search, work.id, &call))
+                stats->groups[call.group].launched_ns += work.dur_ns;
+            else if ((entry = fp_time_by_id_find(&search->groups, work.id)))
+                stats->groups[entry->ns].launched_ns += work.dur_ns;
+        }
 }
 
 static int prepare_calls(struct launch_search *search, const struct fp_slices *calls) {
@@ -418,7 +455,8 @@ static int prepare_calls(struct launch_search *search, const struct fp_slices *c
         struct fp_slice call = fp_slices_get(calls, j);
         if (call.id == FP_NO_SLICE_ID || fp_time_by_id_find(&search->ends, call.id))
             continue; // the first call of a correlation is the outermost
-        if (fp_time_by_id_add(&search->ends, call.id, call.start_ns + call.dur_ns) != 0)
+        if (fp_time_by_id_add(&search->ends, call.id, call.start_ns + call.dur_ns) != 0 ||
+            fp_time_by_id_add(&search->groups, call.id, call.group) != 0)
             return -ENOMEM;
     }
     return 0;
@@ -470,7 +508,10 @@ static int measure_devices(struct fp_stats *stats) {
         for (uint32_t i = 0; i < stats->step_count; i++)
             stats->steps[i].window = windows[i];
     }
+    if (!code)
+        add_launched(&search, stats);
     fp_time_by_id_free(&search.ends);
+    fp_time_by_id_free(&search.groups);
     free(windows);
     free(kinds);
     free(lanes);

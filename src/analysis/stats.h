@@ -27,6 +27,7 @@ struct fp_stats_group {
     uint64_t bytes;                  // of copies and fills, where the file says
     uint64_t odd;                    // negative or missing durations: counted here, not in `times`
     struct fp_operator_times nested; // self and device time, after fp_stats_finish
+    int64_t launched_ns;             // of calls: the device work that carries their correlation, likewise
 };
 
 struct fp_stats_lane {

@@ -15,6 +15,8 @@
 #include "cli/options.h"
 #include "cli/verbs.h"
 
+#define EXPLAIN_WIDTH 100
+
 struct check_options {
     struct fp_options shared;
     bool strict;
@@ -139,19 +141,17 @@ static void put_tables(struct fp_report *report, const struct lines *lines) {
 }
 
 // What is known of the events that are not there. Only what is lost is called missing.
-static const char *wholeness(const struct fp_reader *reader) {
+static const char *wholeness(const struct fp_feed *feed) {
     struct fp_reader_summary summary;
-    fp_reader_summarise(reader, &summary);
+    fp_reader_summarise(feed->reader, &summary);
     if (summary.faults)
         return "NO: some could not be read (events-lost)";
-    if (fp_reader_note(reader, FP_NOTE_EVENT_CUT)->count)
+    if (fp_reader_note(feed->reader, FP_NOTE_EVENT_CUT)->count)
         return "NO: the last event is cut, and what followed is unknown";
-    if (fp_reader_note(reader, FP_NOTE_PACKING_CUT)->count ||
-        fp_reader_note(reader, FP_NOTE_PACKING_DAMAGED)->count)
-        return summary.events_complete ? "every event was read" : "NO: the packed file ends early";
-    if (!summary.events_complete)
-        return "every event in the file was read; its list is not closed";
-    return "every event was read";
+    if (!fp_feed_nothing_lost(feed))
+        return "NO: the packed file ends early";
+    return summary.events_complete ? "every event was read"
+                                   : "every event in the file was read; its list is not closed";
 }
 
 static void put_verdict(struct fp_report *report, const struct fp_feed *feed, const struct fp_check *check,
@@ -168,7 +168,7 @@ static void put_verdict(struct fp_report *report, const struct fp_feed *feed, co
              (unsigned long long)lines->by_severity[FP_SEVERITY_WARNING],
              (unsigned long long)lines->by_severity[FP_SEVERITY_NOTE]);
     fp_report_fact_text(report, "verdict", "verdict", text);
-    fp_report_fact_text(report, "whole", "whole", wholeness(feed->reader));
+    fp_report_fact_text(report, "whole", "whole", wholeness(feed));
     fp_report_fact_text(report, "rule_set", "rules",
                         fp_check_rule_set(check) == FP_RULE_SET_TORCH ? "torch" : "any");
     fp_report_fact_count(report, "events", "events", counts.events);
@@ -231,6 +231,8 @@ static int check_file(const struct check_options *options, const char *path, str
         if (options->strict)
             bad += lines.by_severity[FP_SEVERITY_WARNING];
         status = bad ? FP_EXIT_FOUND : FP_EXIT_OK;
+        if (options->shared.path_count > 1)
+            fp_report_csv_file(report, path);
         fp_feed_output_next(out);
         if (fp_report_write(report, out->output, options->shared.format, options->shared.unit) == -ENOMEM) {
             fp_say("check", "%s: not enough memory for the report", path);
@@ -244,11 +246,27 @@ static int check_file(const struct check_options *options, const char *path, str
     return status;
 }
 
+// The explanations are one paragraph each, broken where their rows in the source are: here at the page's width.
+static void print_paragraph(const char *text) {
+    size_t used = 0;
+    while (*(text += strspn(text, " \n"))) {
+        size_t word = strcspn(text, " \n");
+        if (used && used + 1 + word > EXPLAIN_WIDTH) {
+            printf("\n");
+            used = 0;
+        }
+        used += (size_t)printf("%s%.*s", used ? " " : "", (int)word, text);
+        text += word;
+    }
+    printf("\n");
+}
+
 static int explain(const char *name) {
     for (int rule = 0; rule < FP_RULE_COUNT; rule++)
         if (strcmp(name, fp_check_rule_name(rule)) == 0) {
-            printf("%s (%s)\n%s.\n\n%s", name, severity_names[fp_check_rule_severity(rule)],
-                   fp_check_rule_sentence(rule), fp_check_rule_explanation(rule));
+            printf("%s (%s)\n%s.\n\n", name, severity_names[fp_check_rule_severity(rule)],
+                   fp_check_rule_sentence(rule));
+            print_paragraph(fp_check_rule_explanation(rule));
             return FP_EXIT_OK;
         }
     for (int kind = 0; kind < FP_NOTE_KINDS; kind++)

@@ -108,7 +108,6 @@ static double own_share(const struct fp_stats_group *group) {
 }
 
 static int add_groups(struct course *course, enum fp_diff_side side, size_t file, struct fp_stats *stats) {
-    bool device = stats->device_total_ns != 0;
     uint64_t steps = stats->step_count;
     int code = 0;
     for (uint32_t i = 0; i < stats->group_count && !code; i++) {
@@ -123,17 +122,20 @@ static int add_groups(struct course *course, enum fp_diff_side side, size_t file
         else if (group->category == FP_CAT_RUNTIME || group->category == FP_CAT_DRIVER)
             code = add_named(course, FP_DIFF_CALL, side, file, name, group->times.count,
                              group->nested.host_self_ns, deviation * own_share(group), steps);
-        else if (group->category ==
-                 FP_CAT_CPU_OP) // how device time of an operator scatters is not in its durations
-            code = add_named(course, FP_DIFF_OPERATOR, side, file, name, group->nested.count,
-                             device ? group->nested.device_self_ns : group->nested.host_self_ns,
-                             device ? 0 : deviation * own_share(group), steps);
+        if (code || group->category != FP_CAT_CPU_OP)
+            continue;
+        // How device time of an operator scatters is not in its durations.
+        code = add_named(course, FP_DIFF_OPERATOR, side, file, name, group->nested.count,
+                         group->nested.device_self_ns, 0, steps);
+        if (!code)
+            code = add_named(course, FP_DIFF_OPERATOR_HOST, side, file, name, group->nested.count,
+                             group->nested.host_self_ns, deviation * own_share(group), steps);
     }
     return code;
 }
 
 struct totals {
-    int64_t kernel, copy, call, operator_host, busy, idle, step;
+    int64_t kernel, copy, call, operator_host, operator_device, busy, idle, step;
     uint64_t kernels, copies, calls, operators;
 };
 
@@ -158,6 +160,7 @@ static struct totals total_up(const struct fp_stats *stats) {
             break;
         case FP_CAT_CPU_OP:
             totals.operator_host += group->nested.host_self_ns;
+            totals.operator_device += group->nested.device_self_ns;
             totals.operators += group->nested.count;
             break;
         default:
@@ -192,7 +195,8 @@ static int add_totals(struct course *course, enum fp_diff_side side, size_t file
         { FP_DIFF_TIMES, "device_idle", totals.idle, true },
         { FP_DIFF_TIMES, "kernel_time", totals.kernel, true },
         { FP_DIFF_TIMES, "copy_time", totals.copy, true },
-        { FP_DIFF_TIMES, "operator_time", totals.operator_host, true },
+        { FP_DIFF_TIMES, "operator_device_time", totals.operator_device, true },
+        { FP_DIFF_TIMES, "operator_host_time", totals.operator_host, true },
         { FP_DIFF_TIMES, "call_time", totals.call, true },
         { FP_DIFF_COUNTS, "kernels", (int64_t)totals.kernels, true },
         { FP_DIFF_COUNTS, "copies", (int64_t)totals.copies, true },
@@ -395,9 +399,19 @@ static const struct {
     const char *word, *key, *title;
 } sections[] = {
     { FP_DIFF_KERNEL, "kernel", "kernels", "device work by name" },
-    { FP_DIFF_OPERATOR, "operator", "operators", "operators, own time" },
-    { FP_DIFF_CALL, "call", "calls", "API calls, own time" },
+    { FP_DIFF_OPERATOR, "operator", "operators", "operators, own device time" },
+    { FP_DIFF_OPERATOR_HOST, "operator", "operators_host", "operators, own host time" },
+    { FP_DIFF_CALL, "call", "calls", "API calls, own host time" },
 };
+
+// Whether operators own device time on a side of the comparison.
+static bool operators_on_device(const struct fp_diff *diff) {
+    const struct fp_diff_table *table = &diff->tables[FP_DIFF_OPERATOR];
+    for (size_t i = 0; i < table->count; i++)
+        if (table->rows[i].base || table->rows[i].test)
+            return true;
+    return false;
+}
 
 static bool operators_are_shared(const struct fp_diff *diff) {
     const struct fp_diff_table *table = &diff->tables[FP_DIFF_OPERATOR];
@@ -424,7 +438,7 @@ static bool kernels_are_strangers(const struct fp_diff *diff) {
 }
 
 static void describe(struct fp_report *report, const struct fp_diff *diff, const struct diff_options *own) {
-    bool strangers = kernels_are_strangers(diff);
+    bool strangers = kernels_are_strangers(diff), on_device = operators_on_device(diff);
     fp_report_fact_count(report, "base_files", "base files", diff->files[FP_DIFF_BASE]);
     fp_report_fact_count(report, "test_files", "test files", diff->files[FP_DIFF_TEST]);
     put_times(report, diff);
@@ -432,8 +446,11 @@ static void describe(struct fp_report *report, const struct fp_diff *diff, const
     for (size_t i = 0; i < sizeof(sections) / sizeof(*sections); i++) {
         bool wanted = own->by ? strcmp(own->by, "all") == 0 || strcmp(own->by, sections[i].word) == 0
                               : sections[i].section != FP_DIFF_CALL &&
-                                    !(strangers && sections[i].section == FP_DIFF_KERNEL);
-        if (wanted)
+                                    !(strangers && sections[i].section == FP_DIFF_KERNEL) &&
+                                    !(on_device && sections[i].section == FP_DIFF_OPERATOR_HOST);
+        if (wanted && sections[i].section == FP_DIFF_OPERATOR && !on_device) // nothing but zeros
+            fp_report_table(report, sections[i].key, sections[i].title, COLUMNS(group_columns), NULL);
+        else if (wanted)
             put_groups(report, diff, sections[i].section, sections[i].key, sections[i].title, own);
     }
     if (strangers && !own->by)

@@ -24,10 +24,12 @@ struct limit {
     double value; // percent, ns or pieces
 };
 
-static const char *const groups[] = { "kernel", "operator", "call" };
-static const char *const totals[] = { "wall_time",   "step_time",     "device_time",
-                                      "device_busy", "device_idle",   "kernel_time",
-                                      "copy_time",   "operator_time", "call_time" };
+static const char *const groups[] = { "kernel", "operator", "call",
+                                      "operator_host" }; // as the sections stand
+static const char *const totals[] = {
+    "wall_time",   "step_time", "device_time",          "device_busy",        "device_idle",
+    "kernel_time", "copy_time", "operator_device_time", "operator_host_time", "call_time"
+};
 static const char *const counts[] = { "kernels", "copies", "calls", "operators", "steps" };
 static const char *const sets[] = { "new", "gone", "changed" };
 
@@ -211,12 +213,21 @@ static size_t check_set(const struct limit *limit, const struct fp_diff *diff, c
     return failed;
 }
 
+static bool has_times(const struct fp_diff_table *table) {
+    for (size_t i = 0; i < table->count; i++)
+        if (table->rows[i].base || table->rows[i].test)
+            return true;
+    return false;
+}
+
 static size_t check_one(const struct limit *limit, const struct fp_diff *diff, struct fp_report *report) {
     regex_t compiled;
     size_t failed;
     if (regcomp(&compiled, limit->regex, REG_EXTENDED | REG_NOSUB) != 0)
         return 1; // only when memory is out: the text was understood before
     int group = PLACE(limit->name, groups);
+    if (group == FP_DIFF_OPERATOR - FP_DIFF_KERNEL && !has_times(&diff->tables[FP_DIFF_OPERATOR]))
+        group = FP_DIFF_OPERATOR_HOST - FP_DIFF_KERNEL; // no operator owns device time
     if (group >= 0)
         failed = check_rows(limit, diff, &diff->tables[FP_DIFF_KERNEL + group], &compiled, NULL, report);
     else if (PLACE(limit->name, sets) >= 0)

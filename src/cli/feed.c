@@ -58,6 +58,19 @@ void fp_feed_read(struct fp_feed *feed, const char *path, const struct fp_option
     fp_select_free(select);
 }
 
+bool fp_feed_nothing_lost(const struct fp_feed *feed) {
+    static const enum fp_note_kind ends[] = { FP_NOTE_EVENT_CUT, FP_NOTE_PACKING_CUT,
+                                              FP_NOTE_PACKING_DAMAGED };
+    struct fp_reader_summary summary;
+    fp_reader_summarise(feed->reader, &summary);
+    if (summary.faults || summary.events_complete)
+        return !summary.faults;
+    for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+        if (fp_reader_note(feed->reader, ends[i])->count)
+            return false;
+    return feed->code == 0;
+}
+
 static void say_note(struct fp_report *report, const struct fp_note *note, enum fp_note_kind kind) {
     char place[160] = "";
     if (note->place_count && note->places[0].line)

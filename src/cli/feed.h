@@ -23,6 +23,9 @@ void fp_feed_read(struct fp_feed *feed, const char *path, const struct fp_option
 // What the reader has to say, as sentences of the report; errors and warnings first.
 void fp_feed_notes(const struct fp_feed *feed, struct fp_report *report);
 
+// True when every event that the file held was read, whether or not its list was closed.
+bool fp_feed_nothing_lost(const struct fp_feed *feed);
+
 // Where the reports on several files go: one after the other, in JSON as a list when there are several.
 struct fp_feed_output {
     const struct fp_options *options;

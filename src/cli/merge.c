@@ -36,7 +36,7 @@ static const char examples[] =
     "  flagprof merge --format json rank*.json | jq .ranks   for a script\n";
 
 struct merge_options {
-    bool align, anyway;
+    bool align, anyway, drop_secrets;
     int64_t top;
 };
 
@@ -248,6 +248,8 @@ static void describe(struct fp_report *report, const struct fp_merge *merge, con
         fp_report_fact_count(report, "events_written", "events written", written);
     if (collapsed)
         fp_report_fact_count(report, "metadata_collapsed", "metadata repeats left out", collapsed);
+    if (written && merge->secrets)
+        fp_report_fact_count(report, "secrets_removed", "secrets removed", merge->secrets);
     describe_ranks(report, merge);
     describe_lateness(report, merge);
     describe_meetings(report, merge, own->top);
@@ -361,8 +363,10 @@ static int open_inputs(struct course *course, struct fp_error *err) {
         course->names[i] = course->inputs[i].name;
     }
     course->merge = fp_merge_new(course->paths, course->names, count);
-    if (course->merge)
+    if (course->merge) {
+        course->merge->drop_secrets = course->own->drop_secrets;
         return 0;
+    }
 no_memory:
     fp_error_set(err, "not enough memory to merge %zu files", count);
     return -ENOMEM;
@@ -391,6 +395,9 @@ int fp_merge_main(int argc, char **argv) {
         { .name = "anyway",
           .help = "Merge files that do not meet in time, though nothing shows that they belong together.",
           .flag = &own.anyway },
+        { .name = "drop-secrets",
+          .help = "Write \"[removed]\" for the values of tokens and passwords in headers and metadata.",
+          .flag = &own.drop_secrets },
         { .name = "top",
           .value = "N",
           .help = "Collectives in the last table. Default: 10.",

@@ -129,6 +129,7 @@ static const struct fp_column call_columns[] = {
     { "call", "name", FP_CELL_TEXT },
     { "count", "count", FP_CELL_COUNT },
     { "total", "total_ns", FP_CELL_TIME },
+    { "device", "device_ns", FP_CELL_TIME }, // of the work that it launched
     DISTRIBUTION_COLUMNS,
 };
 
@@ -155,6 +156,9 @@ static const struct fp_column operator_columns[] = {
     { "host", "host_total_ns", FP_CELL_TIME },
     { "median host", "host_median_ns", FP_CELL_TIME },
     { "p95 host", "host_p95_ns", FP_CELL_TIME },
+    { NULL, "host_mean_ns", FP_CELL_TIME },
+    { NULL, "host_min_ns", FP_CELL_TIME },
+    { NULL, "host_max_ns", FP_CELL_TIME },
 };
 
 static const struct fp_column copy_columns[] = {
@@ -267,6 +271,9 @@ static void put_operators(struct context *context) {
         fp_report_time(context->report, group->nested.host_total_ns);
         fp_report_time(context->report, fp_distribution_percentile(&group->times, 50));
         fp_report_time(context->report, fp_distribution_percentile(&group->times, 95));
+        fp_report_time(context->report, group->times.sum / (int64_t)group->times.count);
+        fp_report_time(context->report, group->times.least);
+        fp_report_time(context->report, group->times.most);
     }
     free(ranking.places);
 }
@@ -282,6 +289,7 @@ static void put_calls(struct context *context) {
         put_name(context, name_of(context, group));
         fp_report_count(context->report, group->times.count);
         fp_report_time(context->report, group->times.sum);
+        fp_report_time(context->report, group->launched_ns);
         put_distribution(context, &group->times);
     }
     free(ranking.places);
@@ -495,7 +503,10 @@ static void put_facts(struct context *context, const struct fp_feed *feed, const
     struct fp_report *report = context->report;
     char text[200];
     fp_report_fact_text(report, "file", "file", strcmp(path, "-") == 0 ? "standard input" : path);
-    snprintf(text, sizeof(text), "%s", is_whole(feed) ? "read to its end" : "NOT WHOLE, see the notes below");
+    snprintf(text, sizeof(text), "%s",
+             is_whole(feed)               ? "read to its end"
+             : fp_feed_nothing_lost(feed) ? "every event was read; the file is not closed"
+                                          : "NOT WHOLE, see the notes below");
     fp_report_fact_text(report, "state", "state", text);
     fp_report_fact_count(report, "events", "events", stats->events);
     fp_report_fact_count(report, "slices_with_duration", "slices with a duration", stats->slices);
@@ -574,13 +585,15 @@ static bool report_file(const struct stats_options *options, const char *path, s
         context.reader = feed.reader;
         put_facts(&context, &feed, path);
         // CSV has no place for it, and nothing is summed of half a file without saying so.
-        if (options->shared.format == FP_FORMAT_CSV && !is_whole(&feed))
+        if (options->shared.format == FP_FORMAT_CSV && !fp_feed_nothing_lost(&feed))
             fp_say("stats", "%s: NOT WHOLE: the figures are of what could be read", path);
         fp_feed_notes(&feed, context.report);
         put_stats_notes(&context);
         for (size_t i = 0; i < COUNT(sections); i++)
             if (asked_for(options->by, sections[i].name))
                 sections[i].put(&context);
+        if (options->shared.path_count > 1)
+            fp_report_csv_file(context.report, path);
         fp_feed_output_next(out);
         if (fp_report_write(context.report, out->output, options->shared.format, options->shared.unit) ==
             -ENOMEM) {

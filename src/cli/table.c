@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/shorten.h"
 #include "trace/text.h"
 
 #define PAGE_WIDTH 100
@@ -40,6 +41,7 @@ struct item {
 
 struct fp_report {
     const char *schema;
+    const char *csv_file; // NULL: CSV names no file
     bool failed;
     struct item *items;
     size_t item_count, item_room;
@@ -181,6 +183,11 @@ void fp_report_note(struct fp_report *report, const char *format, ...) {
         fp_report_text(report, fp_text_of(sentence));
 }
 
+void fp_report_csv_file(struct fp_report *report, const char *file) {
+    if (report)
+        report->csv_file = file;
+}
+
 void fp_report_one_unit(struct fp_report *report) {
     if (report && !report->failed && report->item_count)
         report->items[report->item_count - 1].one_unit = true;
@@ -303,26 +310,6 @@ static void show_cell(char *out, size_t room, const struct cell *cell, enum fp_c
     }
 }
 
-// How many columns of a terminal a text takes: characters, not bytes.
-static size_t width_of(const char *text, size_t size) {
-    size_t width = 0;
-    for (size_t i = 0; i < size; i++)
-        width += ((unsigned char)text[i] & 0xC0) != 0x80;
-    return width;
-}
-
-// Byte offset of the n-th character.
-static size_t offset_of(const char *text, size_t size, size_t n) {
-    size_t i = 0;
-    while (i < size && n) {
-        i++;
-        while (i < size && ((unsigned char)text[i] & 0xC0) == 0x80)
-            i++;
-        n--;
-    }
-    return i;
-}
-
 static void pad(struct fp_output *output, size_t count) {
     while (count--)
         fp_output_write(output, " ", 1);
@@ -337,11 +324,11 @@ static void put_text(struct fp_output *output, struct fp_text text, size_t width
         return;
     }
     fp_text_show(text, shown, room);
-    size_t size = strlen(shown), wide = width_of(shown, size);
+    size_t size = strlen(shown), wide = fp_text_width(shown, size);
     if (wide > width) {
         size_t tail = (width - 2) / 3, head = width - 2 - tail;
-        size_t from = offset_of(shown, size, wide - tail);
-        fp_output_write(output, shown, offset_of(shown, size, head));
+        size_t from = fp_text_offset(shown, size, wide - tail);
+        fp_output_write(output, shown, fp_text_offset(shown, size, head));
         fp_output_text(output, "..");
         fp_output_text(output, shown + from);
     } else {
@@ -353,8 +340,22 @@ static void put_text(struct fp_output *output, struct fp_text text, size_t width
         free(shown);
 }
 
+// The columns that a person sees: those that only scripts get stand at the end.
+static size_t visible(const struct item *item) {
+    size_t count = item->column_count;
+    while (count && !item->columns[count - 1].title)
+        count--;
+    return count;
+}
+
+struct report_part {
+    const struct fp_report *report;
+    const struct item *item;
+};
+
 struct layout {
     size_t width;
+    char **texts; // of a text's column, as they are shown; NULL where they are as they come
     enum fp_unit unit;
     char title[80];
 };
@@ -365,7 +366,7 @@ static size_t shown_width(struct fp_text text) {
     char small[512], *shown = room <= sizeof(small) ? small : malloc(room);
     if (shown) {
         fp_text_show(text, shown, room);
-        width = width_of(shown, strlen(shown));
+        width = fp_text_width(shown, strlen(shown));
     }
     if (shown != small)
         free(shown);
@@ -383,12 +384,12 @@ static size_t cell_width(const struct fp_report *report, const struct cell *cell
 
 static void lay_out(const struct fp_report *report, const struct item *item, enum fp_unit asked,
                     struct layout *layout) {
-    for (size_t c = 0; c < item->column_count; c++) {
+    for (size_t c = 0; c < visible(item); c++) {
         const struct fp_column *column = &item->columns[c];
         layout[c].unit = is_time(column->kind) ? column_unit(report, item, c, asked) : FP_UNIT_AUTO;
         snprintf(layout[c].title, sizeof(layout[c].title), is_time(column->kind) ? "%s %s" : "%s",
                  column->title, is_time(column->kind) ? units[layout[c].unit].name : "");
-        layout[c].width = width_of(layout[c].title, strlen(layout[c].title));
+        layout[c].width = fp_text_width(layout[c].title, strlen(layout[c].title));
         for (size_t i = c; i < item->cell_count; i += item->column_count) {
             size_t width =
                 cell_width(report, &report->cells[item->first_cell + i], column->kind, layout[c].unit);
@@ -400,24 +401,64 @@ static void lay_out(const struct fp_report *report, const struct item *item, enu
 
 // The widest text gives way until the line fits.
 static void squeeze(const struct item *item, struct layout *layout) {
+    const size_t columns = visible(item);
     for (;;) {
-        size_t total = 0, widest = item->column_count;
-        for (size_t c = 0; c < item->column_count; c++) {
+        size_t total = 0, widest = columns;
+        for (size_t c = 0; c < columns; c++) {
             total += layout[c].width + (c ? 2 : 0);
             if (item->columns[c].kind == FP_CELL_TEXT && layout[c].width > LEAST_TEXT &&
-                (widest == item->column_count || layout[c].width > layout[widest].width))
+                (widest == columns || layout[c].width > layout[widest].width))
                 widest = c;
         }
-        if (total <= PAGE_WIDTH || widest == item->column_count)
+        if (total <= PAGE_WIDTH || widest == columns)
             return;
         size_t over = total - PAGE_WIDTH, spare = layout[widest].width - LEAST_TEXT, second = LEAST_TEXT;
-        for (size_t c = 0; c < item->column_count; c++)
+        for (size_t c = 0; c < columns; c++)
             if (c != widest && item->columns[c].kind == FP_CELL_TEXT && layout[c].width > second)
                 second = layout[c].width;
         size_t step = layout[widest].width > second ? layout[widest].width - second : 1;
         step = step < over ? step : over;
         layout[widest].width -= step < spare ? step : spare;
     }
+}
+
+// The texts of a column that was squeezed, shortened together so that they stay apart. NULL when memory is out.
+static char **shorten_column(const struct report_part *part, size_t column, size_t width) {
+    const struct item *item = part->item;
+    size_t rows = item->cell_count / item->column_count;
+    char **texts = calloc(rows ? rows : 1, sizeof(*texts));
+    for (size_t row = 0; texts && row < rows; row++) {
+        const struct cell *cell = &part->report->cells[item->first_cell + row * item->column_count + column];
+        struct fp_text text = { part->report->texts + cell->text, cell->none ? 0 : cell->text_size };
+        texts[row] = malloc(text.size * 4 + 1);
+        if (!texts[row]) {
+            while (row--)
+                free(texts[row]);
+            free(texts);
+            return NULL;
+        }
+        fp_text_show(text, texts[row], text.size * 4 + 1);
+    }
+    if (texts)
+        fp_shorten(texts, rows, width);
+    return texts;
+}
+
+static void free_layout(const struct item *item, struct layout *layout) {
+    size_t rows = item->cell_count / item->column_count;
+    for (size_t c = 0; layout && c < item->column_count; c++) {
+        for (size_t row = 0; layout[c].texts && row < rows; row++)
+            free(layout[c].texts[row]);
+        free(layout[c].texts);
+    }
+    free(layout);
+}
+
+static void shorten_columns(const struct fp_report *report, const struct item *item, struct layout *layout) {
+    const struct report_part part = { report, item };
+    for (size_t c = 0; c < visible(item); c++)
+        if (item->columns[c].kind == FP_CELL_TEXT && layout[c].width >= LEAST_TEXT)
+            layout[c].texts = shorten_column(&part, c, layout[c].width);
 }
 
 static void put_table(const struct fp_report *report, struct fp_output *output, const struct item *item,
@@ -432,10 +473,12 @@ static void put_table(const struct fp_report *report, struct fp_output *output, 
         return;
     lay_out(report, item, unit, layout);
     squeeze(item, layout);
+    shorten_columns(report, item, layout);
+    const size_t columns = visible(item);
     fp_output_format(output, "\n%s\n", item->label);
-    for (size_t c = 0; c < item->column_count; c++) {
-        bool text = item->columns[c].kind == FP_CELL_TEXT, last = c + 1 == item->column_count;
-        size_t wide = width_of(layout[c].title, strlen(layout[c].title));
+    for (size_t c = 0; c < columns; c++) {
+        bool text = item->columns[c].kind == FP_CELL_TEXT, last = c + 1 == columns;
+        size_t wide = fp_text_width(layout[c].title, strlen(layout[c].title));
         if (c)
             pad(output, 2);
         if (text) {
@@ -449,13 +492,18 @@ static void put_table(const struct fp_report *report, struct fp_output *output, 
     for (size_t i = 0; i < item->cell_count; i++) {
         size_t c = i % item->column_count;
         const struct cell *cell = &report->cells[item->first_cell + i];
-        bool last = c + 1 == item->column_count;
+        bool last = c + 1 == columns;
         char shown[64];
+        if (c >= columns)
+            continue;
         if (c)
             pad(output, 2);
         if (item->columns[c].kind == FP_CELL_TEXT && !cell->none) {
-            put_text(output, (struct fp_text){ report->texts + cell->text, cell->text_size }, layout[c].width,
-                     last);
+            const char *shortened = layout[c].texts ? layout[c].texts[i / item->column_count] : NULL;
+            put_text(output,
+                     shortened ? fp_text_of(shortened)
+                               : (struct fp_text){ report->texts + cell->text, cell->text_size },
+                     layout[c].width, last);
         } else {
             show_cell(shown, sizeof(shown), cell, item->columns[c].kind, layout[c].unit);
             bool left = item->columns[c].kind == FP_CELL_TEXT;
@@ -467,7 +515,7 @@ static void put_table(const struct fp_report *report, struct fp_output *output, 
         if (last)
             fp_output_text(output, "\n");
     }
-    free(layout);
+    free_layout(item, layout);
 }
 
 // Breaks a sentence at spaces so that it fits the page.
@@ -475,8 +523,8 @@ static void put_sentence(struct fp_output *output, struct fp_text text) {
     char shown[4200];
     fp_text_show(text, shown, sizeof(shown));
     const char *at = shown;
-    while (width_of(at, strlen(at)) > PAGE_WIDTH) {
-        size_t end = offset_of(at, strlen(at), PAGE_WIDTH);
+    while (fp_text_width(at, strlen(at)) > PAGE_WIDTH) {
+        size_t end = fp_text_offset(at, strlen(at), PAGE_WIDTH);
         size_t cut = end;
         while (cut && at[cut] != ' ')
             cut--;
@@ -570,12 +618,14 @@ static void write_csv(const struct fp_report *report, struct fp_output *output) 
             fp_output_text(output, "\n");
         first = false;
         for (size_t c = 0; c < item->column_count; c++)
-            fp_output_format(output, "%s%s", c ? "," : "", item->columns[c].key);
+            fp_output_format(output, "%s%s", c ? "," : report->csv_file ? "file," : "", item->columns[c].key);
         fp_output_text(output, "\n");
         for (size_t k = 0; k < item->cell_count; k++) {
             const struct cell *cell = &report->cells[item->first_cell + k];
             size_t c = k % item->column_count;
-            if (c)
+            if (c == 0 && report->csv_file)
+                put_csv_text(output, fp_text_of(report->csv_file));
+            if (c || report->csv_file)
                 fp_output_text(output, ",");
             if (item->columns[c].kind == FP_CELL_TEXT && !cell->none)
                 put_csv_text(output, (struct fp_text){ report->texts + cell->text, cell->text_size });

@@ -29,7 +29,7 @@ enum fp_cell_kind {
 };
 
 struct fp_column {
-    const char *title; // for people, without the unit of a time
+    const char *title; // for people, without the unit of a time; NULL: for CSV and JSON only, at the end
     const char *key;   // for CSV and JSON; a time's ends in _ns
     enum fp_cell_kind kind;
 };
@@ -53,6 +53,9 @@ void fp_report_note(struct fp_report *report, const char *format, ...) FP_PRINTF
 // report. An empty table prints `empty` in its place, or nothing where that is NULL.
 void fp_report_table(struct fp_report *report, const char *key, const char *title,
                      const struct fp_column *columns, size_t count, const char *empty);
+
+// CSV's rows begin with this file's name: for reports on several files. The text must outlive the report.
+void fp_report_csv_file(struct fp_report *report, const char *file);
 
 // The table's time columns are to be compared with one another: all get one unit.
 void fp_report_one_unit(struct fp_report *report);

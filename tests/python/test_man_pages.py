@@ -52,3 +52,12 @@ def test_a_page_names_every_option_of_its_verb_and_no_other(run_cli, tree):
 # What every verb that reads traces takes; a page may name them all or point to the help.
 COMMON = {"--format", "--unit", "--output", "--include", "--exclude", "--from", "--to", "--pid", "--device", "--step",
           "--salvage", "--threads"}  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", ["check", "stats", "diff", "merge", "cut", "fix", "convert", "view", "info"])
+def test_a_page_names_the_options_that_the_help_names(run_cli, tree, verb):
+    page = (tree.root / "docs" / "man" / f"flagprof-{verb}.1.scd").read_text()
+    shown = run_cli(verb, "--help").ok().stdout.split("\noptions:\n", 1)[1].split("\nexamples:\n", 1)[0]
+    helped = set(re.findall(r"^  (?:-o, )?--([a-z-]+)", shown, re.MULTILINE))
+    paged = set(re.findall(r"\*--([a-z-]+)\*", page)) | ({"output"} if "*-o*" in page else set())
+    assert helped - {"help"} == paged - {"help"}

@@ -4,6 +4,7 @@ import collections
 import gzip
 import json
 import pathlib
+import re
 
 import pytest
 import trace_reference as reference
@@ -265,3 +266,69 @@ def test_json_holds_what_its_schema_describes_and_nothing_else(run_cli, verb):
             described = schema["properties"][key].get("items", {}).get("properties")
             for row in rows if described else []:
                 assert set(row) == set(described), (path.name, key)
+
+
+def test_an_operators_row_says_how_long_its_calls_took(run_cli, tmp_path):
+    slices = [{"ph": "X", "cat": "cpu_op", "name": "op", "pid": 1, "tid": 1, "ts": at * 100, "dur": dur} for at, dur in enumerate((1, 2, 3, 10))]
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"traceEvents": slices}))
+    row = run_cli("stats", path, "--format", "json").json()["operators"][0]
+    spread = [row[f"host_{key}_ns"] for key in ("mean", "median", "p95", "min", "max")]
+    assert (row["count"], row["host_total_ns"], spread) == (4, 16000, [4000, 2000, 10000, 1000, 10000])
+
+
+def test_a_graph_launch_shows_the_device_time_of_its_kernels(run_cli, fixtures_dir):
+    report = run_cli("stats", next((fixtures_dir / "cases").glob("46-*")), "--format", "json").json()
+    assert [(row["name"], row["device_ns"]) for row in report["calls"]] == [("cudaGraphLaunch", 120000)]
+
+
+def test_csv_of_several_files_says_which_file_a_row_is_of(run_cli, fixtures_dir):
+    paths = sorted((fixtures_dir / "cases").glob("59-*rank*.json"))
+    lines = run_cli("stats", *paths, "--format", "csv", "--by", "kernel").ok().stdout.splitlines()
+    assert [line.split(",")[0] for line in lines if line and not line.startswith("file,")] == [str(path) for path in paths]
+    assert not run_cli("stats", paths[0], "--format", "csv").ok().stdout.startswith("file,")
+
+
+def test_shortened_names_stay_apart(run_cli, tmp_path):
+    long = "void at::native::vectorized_elementwise_kernel<4, at::native::%s, std::array<char*, 3> >(int, at::native::%s, std::array<char*, 3>)"
+    names = [long % (word, word) for word in ("AddFunctor<float>", "MulFunctor<float>", "AddFunctor<double>")]
+    names += [("x" * 200 + end) for end in ("a", "b")] + [("é" * 150 + str(number) + "z" * 150) for number in range(12)]
+    slices = [{"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": at * 100, "dur": 50} for at, name in enumerate(names)]
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"traceEvents": slices}))
+    printed = run_cli("stats", path, "--top", "0").ok().stdout
+    rows = printed.split("\nkernel ", 1)[1].split("\n\n", 1)[0].splitlines()[1:]
+    shown = [row[:32] for row in rows]
+    assert len(shown) == len(names) and len(set(shown)) == len(names), shown
+    assert all(len(line) <= 100 for line in printed.splitlines())
+
+
+@pytest.mark.parametrize("first, kernels, copies, marks", [
+    ("/device:GPU:0", {"fusion", "gemm"}, {"MemcpyH2D"}, {"jit_step"}), ("GPU3", {"fusion", "gemm", "jit_step", "op"}, {"MemcpyH2D"}, set()),
+    ("/job:localhost/device:GPU:1/stream:all Compute", {"fusion", "gemm", "jit_step", "op"}, {"MemcpyH2D"}, set()),
+    ("GPU Process", set(), set(), set())])  # fmt: skip
+def test_a_device_is_known_by_the_name_of_its_process(run_cli, tmp_path, first, kernels, copies, marks):
+    lanes = {1: "Stream #13(Compute)", 2: "XLA Modules", 3: "XLA Ops"}
+    events = [{"ph": "M", "name": "process_name", "pid": 5, "args": {"name": first}}]
+    events += [{"ph": "M", "name": "thread_name", "pid": 5, "tid": tid, "args": {"name": name}} for tid, name in lanes.items()]
+    rows = [("fusion", 1), ("gemm", 1), ("MemcpyH2D", 1), ("jit_step", 2), ("op", 3)]
+    events += [{"ph": "X", "name": name, "pid": 5, "tid": tid, "ts": at * 100, "dur": 10} for at, (name, tid) in enumerate(rows)]
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"traceEvents": events}))
+    report = run_cli("stats", path, "--format", "json").json()
+    assert {row["name"] for row in report["kernels"]} == kernels and {row["name"] for row in report["copies"]} == copies
+    assert sum(row["busy_ns"] for row in report["devices"]) == 10000 * len(kernels | copies)
+    if kernels:
+        assert [row["device"] for row in report["devices"]] == [re.search(r"\d+", first)[0]]
+
+
+@pytest.mark.parametrize("name, shown", [("_Z6kernelPiPf$jit$12345$", "kernel(int*, float*)$jit$12345$"), ("Kernel: _Z11DaxpyKernelidPdS_", "Kernel: DaxpyKernel(int, double, double*, double*)"),
+                                         ("_Z6kernelPiPf.kd", "kernel(int*, float*) [clone .kd]")])  # fmt: skip
+def test_what_stands_around_a_mangled_name_does_not_keep_it_mangled(run_cli, tmp_path, name, shown):
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"traceEvents": [{"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": 1, "dur": 1}]}))
+    other = tmp_path / "b.json"
+    other.write_text('{"traceEvents": []}')
+    assert shown in run_cli("diff", path, other, "--format", "json").json()["kernels"][0]["name"]
+    line = next(line for line in run_cli("stats", path).ok().stdout.split("\nkernel ", 1)[1].splitlines()[1:])
+    assert line.startswith(shown[:8]) and "_Z" not in line

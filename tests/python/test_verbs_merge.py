@@ -352,3 +352,17 @@ def test_broken_files_and_full_disks_leave_nothing(run_cli, fixtures_dir, tmp_pa
     assert load(tmp_path / "all.json")
     full = run_cli("merge", good, *case(fixtures_dir, RANKS_59[1]), "-o", "/dev/full")
     assert full.returncode == 2 and "No space left" in full.stderr
+
+
+def test_secrets_go_on_request_from_headers_and_events(run_cli, fixtures_dir, write, tmp_path):
+    event = {"ph": "M", "name": "environment", "pid": 1, "tid": 0, "args": {f"A{number}_TOKEN": "hush" for number in range(40)}}
+    event["args"]["env"] = {"DB_PASSWORD": "hush", "kept": "stays"}
+    other = write("b.json", [event])
+    case = next((fixtures_dir / "cases").glob("24-*"))
+    target = tmp_path / "m.json"
+    run_cli("merge", case, other, "--anyway", "-o", target).ok()
+    assert "hush" in target.read_text()
+    done = run_cli("merge", case, other, "--anyway", "--drop-secrets", "-o", target, "--format", "json").json()
+    text = target.read_text()
+    assert "hush" not in text and "stays" in text and json.loads(text)
+    assert text.count("[removed]") == done["secrets_removed"] and done["secrets_removed"] >= 42
