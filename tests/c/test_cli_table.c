@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../src/cli/shorten.c"
 #include "../../src/cli/table.c"
 
 static const struct fp_column columns[] = {
