@@ -1,4 +1,5 @@
 # test_accelerators.py - everything that belongs to an accelerator has its row: no new one can fall into the fallback.
+# What cannot be traced leaves the CPU's profile as it is.
 #
 # In:  src/tracers (the table and the tracers), sim (the facades and what the torch backend loads). Out: a missing row by
 #      name. Which tracer each row has is pinned by tests/c/test_table.c.
@@ -29,3 +30,18 @@ def test_each_accelerator_that_can_be_simulated_has_a_row_with_a_tracer():
 def test_each_row_is_told_of_in_the_support_table():
     readme = (ROOT / "README.md").read_text()
     assert [name for name in ROWS if ROWS[name] == "unavailable" and name not in readme.lower()] == []
+
+
+def test_without_a_tracer_the_cpu_is_profiled_and_one_line_says_why_the_device_is_not(run_torch):
+    script = """
+    import flagprof, torch
+    from torch.profiler import ProfilerActivity, profile
+    for turn in range(2):
+        with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]) as recorded:
+            torch.ones(4, 4) @ torch.ones(4, 4)
+        print(sum(row.key == "aten::mm" for row in recorded.key_averages()))
+    """
+    done = run_torch(script, env={"FLAGOS_ACCELERATOR": "bpu", "FLAGOS_TRACER_LIBRARY": None}).ok()
+    assert done.stdout.split() == ["1", "1"]
+    lines = [line for line in done.stderr.splitlines() if line.startswith("flagprof")]
+    assert len(lines) == 1 and "no activity API of bpu" in lines[0], str(done)
