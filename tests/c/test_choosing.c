@@ -107,6 +107,10 @@ static void look_for_strangers(void *owner, const struct fp_candidate *candidate
         fp_accelerator_describe(accelerator, &description);
     bool bound = description.library_path && strcmp(description.library_path, subject->library) == 0;
     CHECK(is_owner || !bound, "%s opened the library too", candidate->accelerator);
+    // NVIDIA's may have met it as a CUPTI that the process has loaded, and refused it as somebody's.
+    bool tried = candidate->reason && strstr(candidate->reason, subject->library);
+    CHECK(is_owner || !tried || strcmp(candidate->accelerator, "cuda") == 0, "%s tried it: %s",
+          candidate->accelerator, candidate->reason);
     CHECK(!is_owner || candidate->chosen, "its owner is not used: %s", candidate->reason);
 }
 
