@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { NAME_MAX_BYTES = 31 };
 
@@ -144,8 +145,10 @@ size_t fp_plugins_named(struct fp_row *rows, size_t capacity) {
     return count;
 }
 
-// flagprof/tracers in the folder that this library was loaded from.
+// lib/flagprof/tracers of the prefix that this library, or the command that holds the same code, lies in.
 static bool find_own_folder(char *folder, size_t capacity) {
+    static const char *const places[] = { "flagprof/tracers", "../flagprof/tracers",
+                                          "../lib/flagprof/tracers" };
     Dl_info place;
     char real[PATH_MAX];
     void *here;
@@ -153,10 +156,13 @@ static bool find_own_folder(char *folder, size_t capacity) {
     memcpy(&here, &self, sizeof(here));
     if (!dladdr(here, &place) || !place.dli_fname || !realpath(place.dli_fname, real))
         return false;
-    char *slash = strrchr(real, '/');
-    *slash = '\0';
-    int length = snprintf(folder, capacity, "%s/flagprof/tracers", real);
-    return length > 0 && (size_t)length < capacity;
+    *strrchr(real, '/') = '\0';
+    for (size_t at = 0; at < sizeof(places) / sizeof(places[0]); at++) {
+        int length = snprintf(folder, capacity, "%s/%s", real, places[at]);
+        if (length > 0 && (size_t)length < capacity && access(folder, R_OK) == 0)
+            return true;
+    }
+    return false;
 }
 
 static int is_object(const struct dirent *entry) {

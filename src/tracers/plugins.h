@@ -1,7 +1,7 @@
 // plugins.h - tracers that vendors ship apart, as rows. Private to the list of rows (rows.c).
 //
 // In:  FLAGOS_TRACER_PLUGIN, paths of shared objects with ':' between; the folder that FLAGOS_TRACER_PLUGIN_DIR
-//      names, else flagprof/tracers beside libflagprof.so.
+//      names, else lib/flagprof/tracers where FlagProf is installed.
 // Out: a row for each object, and for one that is no tracer the reason, so that `flagprof info` can tell it.
 #ifndef FP_TRACERS_PLUGINS_H
 #define FP_TRACERS_PLUGINS_H

@@ -28,7 +28,8 @@ def example(tree, tmp_path_factory):
         (folder / name).write_text(text)
     # As installed: the headers alone, in a folder of their own.
     if tree.installed:
-        library, headers = next(iter(sorted(tree.installed.rglob("libflagprof.so")))), tree.installed / "include" / "flagprof"
+        library = next(iter(sorted(tree.installed.rglob("libflagprof.so"))))
+        headers = next(iter(sorted(tree.installed.rglob("tracer_plugin.h")))).parent
     else:
         library, headers = tree.build / "libflagprof.so", tree.root / "include" / "flagprof"
     if not library.exists():
@@ -89,6 +90,21 @@ def test_a_folder_of_plugins_comes_after_what_is_built_in_and_before_what_cannot
     assert rows["acme"]["state"] == "used"
     assert rows["a.so"]["state"] == "refused" and rows["a.so"]["reason"]
     assert "notes.txt" not in rows
+
+
+def test_a_plugin_that_lies_below_the_prefix_is_found_by_the_command_and_by_the_library(example, tree, tmp_path):
+    library = (example / "library" / "libflagprof.so").resolve()
+    for folder, files in (("bin", [tree.cli]), ("lib", [library]), ("lib/flagprof/tracers", [example / "acme_tracer.so"])):
+        (tmp_path / folder).mkdir(parents=True)
+        for file in files:
+            shutil.copy(file, tmp_path / folder)
+    for name in library.parent.glob("libflagprof.so*"):
+        if not (tmp_path / "lib" / name.name).exists():
+            (tmp_path / "lib" / name.name).symlink_to(library.name)
+    paths = {**environment(example), "LD_LIBRARY_PATH": f"{tmp_path / 'lib'}:{example}:{os.environ.get('LD_LIBRARY_PATH', '')}"}
+    rows = json.loads(run([tmp_path / "bin" / "flagprof", "info", "--json"], env=paths).stdout)["accelerators"]
+    assert [row["state"] for row in rows if row["accelerator"] == "acme"] == ["used"]
+    assert run([example / "try"], env=paths).ok().stdout.endswith("acme: complete\n")
 
 
 BROKEN = {
