@@ -19,6 +19,7 @@ static const struct fp_verb verbs[] = {
     { "stats", fp_stats_main, "where does the time go?" },
     { "conformance", fp_conformance_main, "does recording on this accelerator keep the contract?" },
     { "info", fp_info_main, "what would record here, and why each other would not" },
+    { "env", fp_env_main, "what to start a program with, so that all of it is recorded" },
     { "fix", fp_fix_main, "write a valid, viewer-safe trace from a broken one" },
     { "merge", fp_merge_main, "put the traces of many ranks into one, and compare their clocks" },
     { "view", fp_view_main, "open a trace in Perfetto's page" },

@@ -22,6 +22,7 @@ int fp_convert_main(int argc, char **argv);
 int fp_check_main(int argc, char **argv);
 int fp_cut_main(int argc, char **argv);
 int fp_stats_main(int argc, char **argv);
+int fp_env_main(int argc, char **argv);
 int fp_info_main(int argc, char **argv);
 int fp_diff_main(int argc, char **argv);
 int fp_fix_main(int argc, char **argv);

@@ -32,7 +32,7 @@
 #include <time.h>
 
 // MSPTI asks for at least 2 MB and hands a buffer over when it is filled by four fifths [CODE].
-enum { BUFFER_BYTES = 8 << 20, BUFFERS = 16, SPARE_BYTES = 2 << 20, SPARES = 4, BUFFERS_KEPT = 1 };
+enum { BUFFER_BYTES = 8 << 20, BUFFERS = 32, SPARE_BYTES = 2 << 20, SPARES = 4, BUFFERS_KEPT = 1 };
 enum { NAME_BYTES = 256 << 20, NAMES = 1 << 15 }; // of address space; what is written costs memory
 enum { NOTES = 8 };
 
@@ -73,8 +73,9 @@ struct fp_tracer {
     struct fp_mspti_ids *ids;
     // One session, from start to the drain after stop.
     void *subscriber;
-    bool running, stopped;
-    int answers[KINDS]; // what Enable said; -1: not asked
+    bool running;
+    atomic_bool stopped; // another thread drains
+    int answers[KINDS];  // what Enable said; -1: not asked
     bool armed[KINDS];
     struct fp_buffers_counts counts_at_start;
     struct fp_mspti_decoder *decoder;
@@ -347,7 +348,8 @@ static int make_decoder(struct fp_tracer *tracer, const struct fp_session_option
 static void end_session(struct fp_tracer *tracer) {
     fp_mspti_decoder_free(tracer->decoder);
     tracer->decoder = NULL;
-    tracer->running = tracer->stopped = false;
+    tracer->running = false;
+    atomic_store(&tracer->stopped, false);
     tracer->note_count = 0;
     fp_mspti_ids_clear(tracer->ids);
     fp_buffers_trim(atomic_load(&shared.buffers), BUFFERS_KEPT);
@@ -441,20 +443,21 @@ static int end_recording(struct fp_tracer *tracer) {
 }
 
 static int mspti_stop(struct fp_tracer *tracer, uint64_t timeout_ns, struct fp_error *err) {
-    if (!tracer->running || tracer->stopped) {
+    if (!tracer->running || atomic_load(&tracer->stopped)) {
         fp_error_set(err, "no MSPTI session runs");
         return -EINVAL;
     }
     if (in_child()) {
-        tracer->stopped = true;
+        atomic_store(&tracer->stopped, true);
         return -ECHILD;
     }
     int result = end_recording(tracer);
     tracer->left_outside = wait_for_buffers(timeout_ns);
     forget_wake();
-    tracer->stopped = true;
-    if (tracer->left_outside) {
+    if (tracer->left_outside)
         note(tracer, "%u buffers with records did not come back from MSPTI", tracer->left_outside);
+    atomic_store(&tracer->stopped, true);
+    if (tracer->left_outside) {
         fp_error_set(err, "MSPTI still holds %u buffers with records", tracer->left_outside);
         return -ETIMEDOUT;
     }
@@ -512,7 +515,7 @@ static void end_drain(struct fp_tracer *tracer, const struct fp_sink *sink) {
 static int mspti_drain(struct fp_tracer *tracer, const struct fp_sink *sink) {
     struct fp_buffer buffer;
     size_t count = 0;
-    bool last = tracer->stopped;
+    bool last = atomic_load(&tracer->stopped);
     if (!tracer->decoder)
         return 0;
     if (in_child())
@@ -537,7 +540,7 @@ static const int external_kinds[FP_ID_KIND_COUNT] = {
 };
 
 static int mspti_push(struct fp_tracer *tracer, enum fp_id_kind kind, uint64_t framework_id) {
-    if (in_child() || !tracer->library.bound)
+    if (in_child() || !atomic_load_explicit(&tracer->library.bound, memory_order_acquire))
         return 0;
     int result = tracer->library.call.push(external_kinds[kind], framework_id);
     if (result != FP_MSPTI_SUCCESS)
@@ -548,10 +551,10 @@ static int mspti_push(struct fp_tracer *tracer, enum fp_id_kind kind, uint64_t f
 
 static int mspti_pop(struct fp_tracer *tracer, enum fp_id_kind kind, uint64_t *last) {
     uint64_t popped = 0; // always a real address: without one MSPTI takes nothing off
-    if (in_child() || !tracer->library.bound)
+    if (in_child() || !atomic_load_explicit(&tracer->library.bound, memory_order_acquire))
         return 0;
     int result = tracer->library.call.pop(external_kinds[kind], &popped);
-    fp_mspti_ids_pop(tracer->ids, kind);
+    fp_mspti_ids_pop(tracer->ids, kind, popped);
     if (last)
         *last = popped;
     return result == FP_MSPTI_SUCCESS ? 0 : -EIO;
@@ -574,7 +577,7 @@ static int mspti_preload(char *path, size_t capacity, struct fp_error *err) {
 static void mspti_close(struct fp_tracer *tracer) {
     if (!tracer)
         return;
-    if (tracer->running && !tracer->stopped)
+    if (tracer->running && !atomic_load(&tracer->stopped))
         mspti_stop(tracer, 0, NULL);
     if (tracer->decoder)
         end_session(tracer);

@@ -32,6 +32,7 @@ struct waiting {
     uint64_t id;
     struct call best[SORTS];
     uint64_t span_start, span_end; // of the calls that lie in each other
+    struct call apart;             // another call of this id, until it is known that none lies around it
     fp_framework_id framework[FP_ID_KIND_COUNT];
     uint8_t device; // bit per sort: a record of device work came
 };
@@ -235,13 +236,34 @@ static void emit_call(struct fp_mspti_decoder *decoder, const struct fp_sink *si
     sink->event(sink->owner, &event);
 }
 
+// Unless it has turned out to be a level of the launch after all.
+static void emit_apart(struct fp_mspti_decoder *decoder, const struct fp_sink *sink, struct waiting *entry) {
+    const struct call *held = &entry->apart, *known = &entry->best[SORT_KERNEL];
+    bool is_level = known->present && held->thread == known->thread && held->start <= entry->span_end &&
+                    held->end >= entry->span_start;
+    if (held->present && !is_level)
+        emit_call(decoder, sink, held, (fp_vendor_id){ 0 }, false);
+    entry->apart.present = false;
+}
+
 // A call that shares its id with a launch without being a part of it: MSPTI gives every call the id of its
-// thread's last launch [CODE]. It started nothing, so it carries none. Of the levels the outermost is shown.
-static void emit_apart(struct fp_mspti_decoder *decoder, const struct fp_sink *sink, const struct call *call,
-                       uint32_t kind) {
-    bool is_inner = kind == FP_MSPTI_NODE_API || kind == FP_MSPTI_RUNTIME_API;
-    if (call->present && (!is_inner || decoder->options.all_calls))
+// thread's last launch, or 0 [CODE]. It started nothing, so it carries none. Of its levels the outermost is
+// shown, which older releases do not tell by the kind.
+static void set_apart(struct fp_mspti_decoder *decoder, const struct fp_sink *sink, struct waiting *entry,
+                      const struct call *call, uint32_t kind) {
+    struct call *held = &entry->apart;
+    if (decoder->options.all_calls) {
         emit_call(decoder, sink, call, (fp_vendor_id){ 0 }, false);
+        return;
+    }
+    if (kind == FP_MSPTI_NODE_API || kind == FP_MSPTI_RUNTIME_API)
+        return;
+    bool is_level =
+        held->present && held->thread == call->thread && call->start <= held->end && call->end >= held->start;
+    if (!is_level)
+        emit_apart(decoder, sink, entry);
+    if (!held->present || call->end - call->start > held->end - held->start)
+        *held = *call;
 }
 
 static bool is_better(const struct call *call, const struct call *than, enum sort sort) {
@@ -255,24 +277,28 @@ static uint8_t highest(const struct call *call) {
                                                                  : call->scores[SORT_MEMORY];
 }
 
-static uint8_t highest_of(const struct waiting *entry) {
-    uint8_t kernel = highest(&entry->best[SORT_KERNEL]), memory = highest(&entry->best[SORT_MEMORY]);
-    return kernel > memory ? kernel : memory;
+// Of two calls apart the launch has drawn the id; else the one that moves memory, which draws ids where it is
+// interposed.
+static bool is_stronger(const struct call *call, const struct waiting *entry) {
+    const struct call *kernel = &entry->best[SORT_KERNEL], *memory = &entry->best[SORT_MEMORY];
+    if (call->scores[SORT_KERNEL] || kernel->scores[SORT_KERNEL])
+        return call->scores[SORT_KERNEL] > kernel->scores[SORT_KERNEL];
+    return call->scores[SORT_MEMORY] > memory->scores[SORT_MEMORY];
 }
 
 static void join_call(struct fp_mspti_decoder *decoder, const struct fp_sink *sink, struct waiting *entry,
                       const struct call *call, uint32_t kind) {
     const struct call *known = &entry->best[SORT_KERNEL];
-    bool apart = known->present && (call->thread != known->thread || call->start > entry->span_end ||
-                                    call->end < entry->span_start);
-    if (apart && highest(call) <= highest_of(entry)) {
-        emit_apart(decoder, sink, call, kind);
+    bool apart = entry->id == 0 ||
+                 (known->present && (call->thread != known->thread || call->start > entry->span_end ||
+                                     call->end < entry->span_start));
+    if (apart && (entry->id == 0 || !is_stronger(call, entry))) {
+        set_apart(decoder, sink, entry, call, kind);
         return;
     }
-    if (apart) { // what was taken for the call so far is another
-        emit_apart(decoder, sink, known, FP_MSPTI_API);
+    struct call before = *known;
+    if (apart) // what was taken for the call so far is another
         memset(entry->best, 0, sizeof(entry->best));
-    }
     if (!entry->best[SORT_KERNEL].present) {
         entry->span_start = call->start;
         entry->span_end = call->end;
@@ -282,6 +308,8 @@ static void join_call(struct fp_mspti_decoder *decoder, const struct fp_sink *si
     for (int sort = 0; sort < SORTS; sort++)
         if (is_better(call, &entry->best[sort], (enum sort)sort))
             entry->best[sort] = *call;
+    if (apart)
+        set_apart(decoder, sink, entry, &before, FP_MSPTI_API);
 }
 
 static void decode_call(struct fp_mspti_decoder *decoder, const struct fp_sink *sink, const uint8_t *record) {
@@ -301,13 +329,11 @@ static void decode_call(struct fp_mspti_decoder *decoder, const struct fp_sink *
         call.scores[sort] = score_of(name, (enum sort)sort);
     if (call.scores[SORT_MEMORY] && fp_mspti_word(record, 0) != FP_MSPTI_RUNTIME_API)
         (*(is_set(name) ? &decoder->seen.set_calls : &decoder->seen.copy_calls))++;
-    struct waiting *entry = id ? waiting_of(decoder, sink, id) : NULL;
-    if (fp_ablated("levels"))
+    struct waiting *entry = waiting_of(decoder, sink, id);
+    if (!entry || fp_ablated("levels"))
         emit_call(decoder, sink, &call, narrow(decoder, id), highest(&call) > 0);
-    else if (entry)
-        join_call(decoder, sink, entry, &call, fp_mspti_word(record, 0));
     else
-        emit_apart(decoder, sink, &call, fp_mspti_word(record, 0));
+        join_call(decoder, sink, entry, &call, fp_mspti_word(record, 0));
 }
 
 // ---- Operators
@@ -323,7 +349,8 @@ static void decode_external(struct fp_mspti_decoder *decoder, const struct fp_si
             (fp_framework_id){ fp_mspti_wide(record, FP_MSPTI_EXTERNAL_ID), true };
 }
 
-// MSPTI's own word, unless the id is another thread's: then what was on top in the call's thread.
+// MSPTI's own word, unless the id is another thread's or threads took off each other's: then what was on top in
+// the call's own thread.
 static fp_framework_id owner_of(const struct fp_mspti_decoder *decoder, const struct waiting *entry,
                                 enum fp_id_kind kind) {
     const struct call *call = &entry->best[SORT_KERNEL];
@@ -332,11 +359,12 @@ static fp_framework_id owner_of(const struct fp_mspti_decoder *decoder, const st
     if (!ids || !call->present || fp_ablated("owners"))
         return told;
     uint32_t owner = told.present ? fp_mspti_ids_owner(ids, kind, told.value) : 0;
-    bool is_sure = told.present && (owner == 0 || owner == call->thread);
+    bool is_sure = told.present && (owner == 0 || owner == call->thread) && !fp_mspti_ids_are_mixed(ids);
     return is_sure ? told : fp_mspti_ids_at(ids, kind, call->thread, call->start);
 }
 
 static void settle(struct fp_mspti_decoder *decoder, const struct fp_sink *sink, struct waiting *entry) {
+    emit_apart(decoder, sink, entry);
     fp_vendor_id id = narrow(decoder, entry->id);
     for (int kind = 0; kind < FP_ID_KIND_COUNT; kind++) {
         fp_framework_id owner = owner_of(decoder, entry, (enum fp_id_kind)kind);

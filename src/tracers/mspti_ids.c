@@ -6,6 +6,8 @@
 
 #include "tracers/mspti_ids.h"
 
+#include "tracers/id_stack.h"
+
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -46,6 +48,7 @@ struct pushed { // open addressing
 struct fp_mspti_ids {
     struct entry *log;
     _Atomic uint64_t used;
+    atomic_bool mixed;
     size_t read;
     struct track *tracks;
     struct pushed *pushed;
@@ -91,6 +94,7 @@ void fp_mspti_ids_free(struct fp_mspti_ids *ids) {
 
 void fp_mspti_ids_clear(struct fp_mspti_ids *ids) {
     uint64_t used = atomic_exchange(&ids->used, 0);
+    atomic_store(&ids->mixed, false);
     size_t bytes = (used < LOG_ENTRIES ? (size_t)used : LOG_ENTRIES) * sizeof(struct entry);
     if (bytes)
         madvise(ids->log, bytes, MADV_DONTNEED); // zeroed, so that no old entry looks complete
@@ -123,16 +127,20 @@ static void keep(struct fp_mspti_ids *ids, enum fp_id_kind kind, uint64_t id, bo
 }
 
 void fp_mspti_ids_push(struct fp_mspti_ids *ids, enum fp_id_kind kind, uint64_t framework_id) {
+    if (fp_id_stack_push(kind, framework_id) != 0)
+        atomic_store_explicit(&ids->mixed, true, memory_order_relaxed); // so deep that nobody can tell
     keep(ids, kind, framework_id, false);
 }
 
-void fp_mspti_ids_pop(struct fp_mspti_ids *ids, enum fp_id_kind kind) {
+void fp_mspti_ids_pop(struct fp_mspti_ids *ids, enum fp_id_kind kind, uint64_t popped) {
+    uint64_t own = 0;
+    if (fp_id_stack_pop(kind, &own) == 0 && own != popped)
+        atomic_store_explicit(&ids->mixed, true, memory_order_relaxed);
     keep(ids, kind, 0, true);
 }
 
-uint64_t fp_mspti_ids_missed(const struct fp_mspti_ids *ids) {
-    uint64_t used = atomic_load(&ids->used);
-    return used > LOG_ENTRIES ? used - LOG_ENTRIES : 0;
+bool fp_mspti_ids_are_mixed(const struct fp_mspti_ids *ids) {
+    return atomic_load_explicit(&ids->mixed, memory_order_relaxed);
 }
 
 // ---- Reading on

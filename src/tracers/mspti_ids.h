@@ -17,14 +17,15 @@ struct fp_mspti_ids *fp_mspti_ids_new(void); // NULL: no memory
 void fp_mspti_ids_free(struct fp_mspti_ids *ids);
 void fp_mspti_ids_clear(struct fp_mspti_ids *ids); // nobody may push meanwhile
 
-// Hot, from any thread: no lock, no allocation.
+// Hot, from any thread: no lock, no allocation. `popped`: what MSPTI says that it took off.
 void fp_mspti_ids_push(struct fp_mspti_ids *ids, enum fp_id_kind kind, uint64_t framework_id);
-void fp_mspti_ids_pop(struct fp_mspti_ids *ids, enum fp_id_kind kind);
+void fp_mspti_ids_pop(struct fp_mspti_ids *ids, enum fp_id_kind kind, uint64_t popped);
+// Whether a pop has taken off another thread's id: from then on what lies on MSPTI's stack is anybody's.
+bool fp_mspti_ids_are_mixed(const struct fp_mspti_ids *ids);
 
 // For the one thread that drains. The thread that pushed this id last; 0: nobody, as far as is known.
 uint32_t fp_mspti_ids_owner(struct fp_mspti_ids *ids, enum fp_id_kind kind, uint64_t framework_id);
 fp_framework_id fp_mspti_ids_at(struct fp_mspti_ids *ids, enum fp_id_kind kind, uint32_t thread,
                                 uint64_t epoch_ns);
-uint64_t fp_mspti_ids_missed(const struct fp_mspti_ids *ids); // pushes and pops that found no room
 
 #endif

@@ -253,7 +253,7 @@ int fp_mspti_library_find(struct fp_mspti_library *library, const char *named, s
 
 int fp_mspti_library_bind(struct fp_mspti_library *library, struct fp_error *err) {
     const char *missing = NULL;
-    if (library->bound)
+    if (atomic_load(&library->bound))
         return 0;
     // To the end of the process: its hooks stay in the runtime.
     void *handle = dlopen(library->path, RTLD_NOW | RTLD_GLOBAL);
@@ -267,6 +267,6 @@ int fp_mspti_library_bind(struct fp_mspti_library *library, struct fp_error *err
     }
     fp_log("mspti", "%s opened%s", library->path,
            fp_mspti_was_preloaded() ? "; it was there when the process started" : "");
-    library->bound = true;
+    atomic_store(&library->bound, true);
     return 0;
 }

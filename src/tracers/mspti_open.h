@@ -11,10 +11,13 @@
 #include "tracers/libraries.h"
 #include "tracers/mspti_abi.h"
 
+#include <stdatomic.h>
+
 struct fp_mspti_library {
     struct fp_mspti_functions call; // MSPTI's own are NULL until it is bound
     char path[FP_LIBRARY_PATH_BYTES];
-    bool simulated, bound;
+    bool simulated;
+    atomic_bool bound; // pushes of other threads ask
     int device_count;
 };
 

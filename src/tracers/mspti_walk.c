@@ -1,7 +1,7 @@
 // mspti_walk.c - the walk over an MSPTI buffer (mspti_walk.h).
 //
-// Behind a record of unknown kind the walk is taken up at the next place where a few records in a row are
-// known, whole and of this session's time: small kinds and times of today do not come together by chance.
+// Behind a record of unknown kind the walk is taken up at the next place where records are known, whole and of
+// this session's time: small kinds and times of today do not come together by chance.
 
 #include "tracers/mspti_walk.h"
 
@@ -94,20 +94,36 @@ enum fp_kind fp_mspti_event_kind(uint32_t kind) {
     return shape ? shape->kind : FP_KIND_COUNT;
 }
 
-static bool is_plausible(const struct fp_mspti_walk *walk, const struct shape *shape, const uint8_t *record) {
-    if (shape->start == 0) // an external id: its kind is one of a few
-        return fp_mspti_word(record, FP_MSPTI_EXTERNAL_KIND) - 1 < 4;
+enum belief { NO, MAYBE, SURELY };
+
+// A time of the session stands at its place by no chance; no times at all may.
+static enum belief believe(const struct fp_mspti_walk *walk, const struct shape *shape,
+                           const uint8_t *record) {
+    if (shape->start == 0) { // an external id
+        uint32_t kind = fp_mspti_word(record, FP_MSPTI_EXTERNAL_KIND);
+        bool is_ours = kind == FP_MSPTI_CUSTOM0 || kind == FP_MSPTI_CUSTOM1;
+        return is_ours && fp_mspti_wide(record, FP_MSPTI_EXTERNAL_CORRELATION) ? SURELY : NO;
+    }
     uint64_t start = fp_mspti_wide(record, shape->start), end = fp_mspti_wide(record, shape->end);
-    return (start == 0 && end == 0) || (start >= walk->earliest && start <= walk->latest);
+    if (start == 0 && end == 0)
+        return MAYBE;
+    return start >= walk->earliest && start <= walk->latest ? SURELY : NO;
 }
 
+// Whether a record that is surely one stands here, or behind such as may be; what follows them is known and may
+// be one too, or is unknown itself.
 static bool begins_a_chain(const struct fp_mspti_walk *walk, size_t at) {
+    bool is_sure = false;
     for (int link = 0; link < CHAIN && at != walk->valid; link++) {
         if (walk->valid - at < sizeof(uint32_t))
-            return false;
+            return is_sure;
         const struct shape *shape = shape_of(fp_mspti_word(walk->bytes, at));
-        if (!shape || shape->bytes > walk->valid - at || !is_plausible(walk, shape, walk->bytes + at))
+        if (!shape)
+            return is_sure;
+        enum belief belief = shape->bytes > walk->valid - at ? NO : believe(walk, shape, walk->bytes + at);
+        if (belief == NO)
             return false;
+        is_sure |= belief == SURELY;
         at += shape->bytes;
     }
     return true;

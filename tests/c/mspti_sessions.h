@@ -145,4 +145,59 @@ static inline void whole_though_drained_on_the_way(void) {
     whole();
 }
 
+// ---- Scenarios that the ablation test shares
+
+// Every nth kernel has no time: counted, said, and everything else as it was.
+static inline void raw_counters(void) {
+    load_ascendcl();
+    record();
+    uint64_t strange = all.lost[FP_KIND_KERNEL][FP_LOSS_MALFORMED];
+    CHECK(strange > 0, "the fault did nothing, or was believed");
+    CHECK_EQUAL(collected_count(&all, FP_KIND_KERNEL) + strange, truth.kernels);
+    CHECK(strstr(all.notes, "raw counter"), "it is not said: %s", all.notes);
+    check_owners();
+}
+
+static inline void another_clock(void) {
+    load_ascendcl();
+    record();
+    CHECK_EQUAL(all.event_count, 0);
+    CHECK_EQUAL(all.lost[FP_KIND_KERNEL][FP_LOSS_MALFORMED], truth.kernels);
+    CHECK(strstr(all.notes, "raw counter"), "it is not said: %s", all.notes);
+}
+
+// More buffers are wanted than there are: what went into spares is counted, and that more is missing is said.
+static inline void without_room(void) {
+    load_ascendcl();
+    record();
+    CHECK(truth.buffers_refused > 0, "there was room");
+    CHECK(all.lost[FP_KIND_COUNT][FP_LOSS_UNCOUNTED] >= truth.buffers_refused, "it is not told");
+    uint64_t spared = 0;
+    for (int kind = 0; kind <= FP_KIND_COUNT; kind++)
+        spared += all.lost[kind][FP_LOSS_DROPPED];
+    CHECK(spared > 0, "what went into spares is not counted");
+}
+
+// MSPTI counts nothing: what the recording can know is launches without device work.
+static inline void dropped(void) {
+    load_ascendcl();
+    record();
+    uint64_t gone = truth.records[FLAGSIM_FATE_DROPPED][FLAGSIM_RECORD_KERNEL] +
+                    truth.records[FLAGSIM_FATE_LOST][FLAGSIM_RECORD_KERNEL];
+    CHECK(gone > 0, "the fault did nothing");
+    CHECK_EQUAL(collected_count(&all, FP_KIND_KERNEL) + gone, truth.kernels);
+    check_device_counts();
+    check_owners();
+}
+
+static inline void unknown_kinds(void) {
+    load_ascendcl();
+    scenario_unknown_kinds();
+}
+
+static inline void many_threads(void) {
+    load_ascendcl();
+    scenario_threads();
+}
+
 #endif

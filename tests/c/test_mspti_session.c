@@ -1,8 +1,37 @@
-// test_mspti_session.c - whole sessions on a simulated MSPTI: in a process that was started without it, and in
-// one that was started with it.
+// test_mspti_session.c - whole sessions on a simulated MSPTI, sound and with every fault it can have: in a
+// process that was started without it, and in one that was started with it.
 #include "mspti_sessions.h"
 
-// ---- A process that opens libmspti.so when the session begins
+#include <sys/stat.h>
+
+static void run_both_drains(const char *faults) {
+    run(faults, whole);
+    run(faults, whole_though_drained_on_the_way);
+}
+
+static void with_ascendcl(void (*scenario)(void)) {
+    load_ascendcl();
+    scenario();
+}
+
+#define WITH_ASCENDCL(scenario)                                                                              \
+    static void acl_##scenario(void) {                                                                       \
+        with_ascendcl(scenario_##scenario);                                                                  \
+    }
+
+WITH_ASCENDCL(nothing_armed)
+WITH_ASCENDCL(order_of_calls)
+WITH_ASCENDCL(sessions_in_a_row)
+WITH_ASCENDCL(threads)
+WITH_ASCENDCL(odd_times)
+WITH_ASCENDCL(odd_names)
+WITH_ASCENDCL(unknown_kinds)
+WITH_ASCENDCL(push_failures)
+WITH_ASCENDCL(forked)
+WITH_ASCENDCL(exits_while_recording)
+WITH_ASCENDCL(refused)
+
+// ---- What a recording is
 
 static void without_copies(void) {
     whole();
@@ -16,14 +45,12 @@ static void kernels_and_calls_are_recorded_and_copies_missing_is_said(void **sta
     run("", whole_though_drained_on_the_way);
 }
 
-// ---- A process that was started with it
-
 static void with_copies(void) {
     whole();
     CHECK(all.notes[0] == '\0', "%s", all.notes);
 }
 
-static void everything_is_recorded_owned_and_named(void **state) {
+static void copies_and_sets_are_recorded_too(void **state) {
     (void)state;
     run("", with_copies);
     run("", whole_though_drained_on_the_way);
@@ -44,18 +71,340 @@ static void start_again_with_the_library(void) {
     _exit(9);
 }
 
-static void the_same_process_started_with_the_library_records_copies_and_sets(void **state) {
+static void the_same_program_started_with_the_library_passes_its_tests(void **state) {
     (void)state;
     run("", start_again_with_the_library);
 }
 
+static void faults_that_lose_nothing_change_nothing(void **state) {
+    (void)state;
+    static const char *const faults[] = {
+        "tiny_buffers",
+        "late_buffers,tiny_buffers=900",
+        "out_of_order",
+        "late_correlation,tiny_buffers",
+        "flush_completion_thread,tiny_buffers",
+        "hang_flush=50",
+        "wide_ids",
+        "no_node_api",
+        "own_stacks",
+        "many_workers,tiny_buffers",
+        "null_completion",
+        "tiny_buffers,out_of_order,late_correlation,wide_ids,null_completion",
+    };
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+        run_both_drains(faults[i]);
+}
+
+static void an_old_release(void) {
+    whole();
+    CHECK(is_preloaded ? all.notes[0] == '\0' : strstr(all.notes, "gave no record of the copies") != NULL,
+          "%s", all.notes);
+}
+
+static void an_old_release_with_one_kind_of_calls_gives_the_same(void **state) {
+    (void)state;
+    run("old_release", an_old_release);
+    run("old_release,tiny_buffers", whole_though_drained_on_the_way);
+}
+
+// ---- The library
+
+static bool is_open(void) {
+    char path[] = MSPTI;
+    void *handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+    if (handle)
+        dlclose(handle);
+    return handle != NULL;
+}
+
+static void opened_late(void) {
+    load_ascendcl();
+    open_tracer();
+    CHECK(!is_open(), "asking whether it can be used has opened it");
+    CHECK_EQUAL(ops->device_count(tracer), 2);
+    collect_begin(&all);
+    start();
+    CHECK(is_open(), "a session runs without it");
+    CHECK_EQUAL(stop(), 0);
+    CHECK(is_open(), "it was closed: its hooks stay in the runtime");
+}
+
+static void it_is_opened_when_a_session_begins_and_kept(void **state) {
+    (void)state;
+    run("", opened_late);
+}
+
+static void refused_for(const char *path, int status, const char *reason) {
+    struct fp_error err = { "" };
+    struct fp_tracer_options options = { .size = sizeof(options), .library = path };
+    CHECK_EQUAL(ops->open(&options, &tracer, &err), status);
+    CHECK(strstr(err.text, reason), "%s", err.text);
+}
+
+static void named_wrongly(void) {
+    char text[] = "/tmp/flagprof-mspti-XXXXXX";
+    int file = mkstemp(text);
+    CHECK(file >= 0 && write(file, "no ELF at all", 13) == 13, "no file");
+    close(file);
+    refused_for("/nowhere/libmspti.so", -ELIBACC, "No such file");
+    refused_for(text, -ELIBBAD, "is no library");
+    refused_for(ASCENDCL, -ENOSYS, "lacks mspti");
+    unlink(text);
+    setenv("ASCEND_HOME_PATH", "/nowhere", 1);
+    refused_for(NULL, -ENOENT, "ASCEND_HOME_PATH");
+}
+
+static void found_by_home(void) {
+    char root[] = "/tmp/flagprof-cann-XXXXXX", path[96];
+    CHECK(mkdtemp(root), "no folder");
+    snprintf(path, sizeof(path), "%s/lib64", root);
+    CHECK_EQUAL(symlink(BUILD_DIR "/sim/mspti", path), 0);
+    setenv("ASCEND_HOME_PATH", root, 1);
+    library = NULL;
+    open_tracer();
+    unlink(path);
+    rmdir(root);
+    whole();
+}
+
+static void found_beside_ascendcl(void) {
+    library = NULL;
+    whole();
+}
+
+static void it_is_found_where_cann_is_and_anything_else_is_refused_with_the_reason(void **state) {
+    (void)state;
+    run("", named_wrongly);
+    run("", found_by_home);
+    run("", found_beside_ascendcl);
+    run("no_driver", acl_refused);
+    run("no_device", acl_refused);
+}
+
+// ---- What speaks for copies and against them
+
+static void named_too_late(void) {
+    setenv("LD_PRELOAD", MSPTI, 1); // and MSPTI believes it
+    whole();
+    CHECK(strstr(all.notes, "LD_PRELOAD names libmspti.so, but"), "it is not said: %s", all.notes);
+}
+
+static void there_but_not_named(void) {
+    unsetenv("LD_PRELOAD"); // MSPTI reads the environment, and is believed
+    load_ascendcl();
+    record();
+    CHECK_EQUAL(collected_count(&all, FP_KIND_MEMCPY), 0);
+    CHECK(strstr(all.notes, "result 6") && strstr(all.notes, "does not see that it was"), "%s", all.notes);
+}
+
+static void signs_that_disagree_are_said(void **state) {
+    (void)state;
+    run("", is_preloaded ? there_but_not_named : named_too_late);
+}
+
+static void set_directly(void) {
+    void *device = NULL;
+    load_ascendcl();
+    open_tracer();
+    CHECK_EQUAL(flagsim_malloc(&device, 64), 0);
+    flagsim_stream *stream = NULL;
+    CHECK_EQUAL(flagsim_stream_create(&stream), 0);
+    collect_begin(&all);
+    start();
+    CHECK_EQUAL(CALL("aclrtMemset", acl_set, device, 64, 9, 48), 0);
+    CHECK_EQUAL(CALL("aclrtMemsetAsync", acl_set_async, device, 64, 10, 24, stream), 0);
+    void *handle = dlopen(ASCENDCL, RTLD_LAZY | RTLD_NOLOAD);
+    acl_set direct = (acl_set)(uintptr_t)dlsym(handle, "aclrtMemset");
+    CHECK_EQUAL(direct(device, 64, 11, 16), 0); // by a handle of its own: past the interposer
+    flagsim_device_synchronize();
+    CHECK_EQUAL(stop(), 0);
+    CHECK_EQUAL(collected_count(&all, FP_KIND_MEMSET), 2);
+    for (size_t at = 0; at < all.event_count; at++) {
+        const struct fp_event *event = &all.events[at].event;
+        if (event->kind != FP_KIND_MEMSET)
+            continue;
+        bool is_async = event->u.set.value == 10;
+        CHECK_EQUAL(event->u.set.bytes, is_async ? 24 : 48);
+        CHECK_EQUAL(event->u.set.value, is_async ? 10 : 9);
+        CHECK_EQUAL((event->fields & FP_IS_ASYNC) != 0, is_async);
+        CHECK_EQUAL((event->fields & FP_HAS_STREAM) != 0, is_async);
+        CHECK_EQUAL(event->stream, is_async ? flagsim_stream_id(stream) : 0);
+        CHECK(call_of(event->vendor_id.value), "a set has no call");
+    }
+}
+
+static void sets_carry_all_that_the_call_said_and_a_bypass_is_not_seen(void **state) {
+    (void)state;
+    run("", set_directly);
+}
+
+// ---- Ids and devices
+
+static void pop_takes_a_place(void) {
+    uint64_t last = 7;
+    void *handle = dlopen(MSPTI, RTLD_NOW | RTLD_LOCAL);
+    CHECK(handle, "%s", dlerror());
+    int (*push_id)(int, uint64_t) =
+        (int (*)(int, uint64_t))(uintptr_t)dlsym(handle, "msptiActivityPushExternalCorrelationId");
+    int (*pop_id)(int, uint64_t *) =
+        (int (*)(int, uint64_t *))(uintptr_t)dlsym(handle, "msptiActivityPopExternalCorrelationId");
+    CHECK_EQUAL(push_id(2, 100), 0);
+    CHECK_EQUAL(push_id(2, 200), 0);
+    CHECK_EQUAL(pop_id(2, NULL), 1);
+    CHECK_EQUAL(pop_id(2, &last), 0);
+    CHECK_EQUAL(last, 200);
+    CHECK_EQUAL(pop_id(2, &last), 0);
+    CHECK_EQUAL(last, 100);
+    CHECK_EQUAL(pop_id(2, &last), 5);
+}
+
+static void a_pop_without_a_place_for_the_id_fails_and_changes_nothing(void **state) {
+    (void)state;
+    run("", pop_takes_a_place);
+}
+
+static void ids_of_two_threads_are_not_taken_for_each_others(void **state) {
+    (void)state;
+    run("", acl_threads);
+    run("tiny_buffers=65536,wide_ids", acl_threads);
+    run("own_stacks", acl_threads);
+}
+
+static void on_physical_devices(void) {
+    setenv("ASCEND_RT_VISIBLE_DEVICES", "5,3", 1);
+    load_ascendcl();
+    open_tracer();
+    collect_begin(&all);
+    start();
+    CHECK_EQUAL(flagsim_set_device(1), 0);
+    launch(1);
+    flagsim_device_synchronize();
+    CHECK_EQUAL(flagsim_set_device(0), 0);
+    launch(2);
+    flagsim_device_synchronize();
+    CHECK_EQUAL(stop(), 0);
+    CHECK_EQUAL(collected_count(&all, FP_KIND_KERNEL), 2);
+    for (size_t at = 0; at < all.event_count; at++)
+        if (all.events[at].event.kind == FP_KIND_KERNEL)
+            CHECK_EQUAL(all.events[at].event.device, name_is(&all.events[at].event, "kernel_1") ? 1 : 0);
+    CHECK(!strstr(all.notes, "ASCEND_RT_VISIBLE_DEVICES"), "%s", all.notes);
+}
+
+static void devices_are_counted_as_the_program_sees_them(void **state) {
+    (void)state;
+    run("", on_physical_devices);
+}
+
+// ---- What goes wrong
+
+static void records_without_times_or_with_impossible_ones_are_counted(void **state) {
+    (void)state;
+    run("timing_zero", acl_odd_times);
+    run("end_before_start", acl_odd_times);
+    run("timing_zero=4,end_before_start=3,tiny_buffers", acl_odd_times);
+    run("timing_zero=1", acl_odd_times);
+}
+
+static void records_of_unknown_kind_are_counted_and_stepped_over(void **state) {
+    (void)state;
+    run("unknown_kind", acl_unknown_kinds);
+    run("unknown_kind=1,tiny_buffers=900", acl_unknown_kinds);
+}
+
+static void names_that_are_missing_or_very_long_do_no_harm(void **state) {
+    (void)state;
+    run("name_null", acl_odd_names);
+    run("name_8k", acl_odd_names);
+    run("name_dirty", acl_odd_names);
+}
+
+static void raw_counters_are_no_times(void **state) {
+    (void)state;
+    run("raw_counter", raw_counters);
+    run("raw_counter=1", raw_counters);
+    run("clock_domain", another_clock);
+}
+
+static void what_is_dropped_is_counted_and_the_rest_is_right(void **state) {
+    (void)state;
+    run("late_buffers,tiny_buffers=100", without_room);
+    run("drop_records", dropped);
+    run("lose_records,tiny_buffers", dropped);
+}
+
+static void a_push_that_fails_is_counted(void **state) {
+    (void)state;
+    run("push_fails", acl_push_failures);
+}
+
+static void busy(void) {
+    struct fp_session_options options = { .size = sizeof(options) };
+    struct fp_error err = { "" };
+    load_ascendcl();
+    open_tracer();
+    CHECK_EQUAL(ops->start(tracer, &options, &err), -EBUSY);
+    CHECK(strstr(err.text, "another profiler"), "%s", err.text);
+    truth.size = sizeof(truth);
+    flagsim_truth_read(&truth);
+    CHECK_EQUAL(truth.kinds_armed, 0);
+}
+
+static void another_subscriber_is_named_and_nothing_is_armed(void **state) {
+    (void)state;
+    run("other_subscriber", busy);
+}
+
+// ---- Sessions
+
+static void sessions_are_kept_apart(void **state) {
+    (void)state;
+    run("", acl_nothing_armed);
+    run("", acl_order_of_calls);
+    run("", acl_sessions_in_a_row);
+}
+
+static void a_forked_child_lives_and_the_parents_session_goes_on(void **state) {
+    (void)state;
+    run("", acl_forked);
+}
+
+static void a_program_may_exit_while_recording(void **state) {
+    (void)state;
+    run("", acl_exits_while_recording);
+}
+
+// What both sorts of process pass.
+#define COMMON                                                                                               \
+    cmocka_unit_test(faults_that_lose_nothing_change_nothing),                                               \
+        cmocka_unit_test(an_old_release_with_one_kind_of_calls_gives_the_same),                              \
+        cmocka_unit_test(signs_that_disagree_are_said),                                                      \
+        cmocka_unit_test(records_without_times_or_with_impossible_ones_are_counted),                         \
+        cmocka_unit_test(records_of_unknown_kind_are_counted_and_stepped_over),                              \
+        cmocka_unit_test(sessions_are_kept_apart)
+
 int main(int argc, char **argv) {
     const struct CMUnitTest late[] = {
         cmocka_unit_test(kernels_and_calls_are_recorded_and_copies_missing_is_said),
-        cmocka_unit_test(the_same_process_started_with_the_library_records_copies_and_sets),
+        COMMON,
+        cmocka_unit_test(it_is_opened_when_a_session_begins_and_kept),
+        cmocka_unit_test(it_is_found_where_cann_is_and_anything_else_is_refused_with_the_reason),
+        cmocka_unit_test(a_pop_without_a_place_for_the_id_fails_and_changes_nothing),
+        cmocka_unit_test(ids_of_two_threads_are_not_taken_for_each_others),
+        cmocka_unit_test(devices_are_counted_as_the_program_sees_them),
+        cmocka_unit_test(names_that_are_missing_or_very_long_do_no_harm),
+        cmocka_unit_test(raw_counters_are_no_times),
+        cmocka_unit_test(what_is_dropped_is_counted_and_the_rest_is_right),
+        cmocka_unit_test(a_push_that_fails_is_counted),
+        cmocka_unit_test(another_subscriber_is_named_and_nothing_is_armed),
+        cmocka_unit_test(a_forked_child_lives_and_the_parents_session_goes_on),
+        cmocka_unit_test(a_program_may_exit_while_recording),
+        cmocka_unit_test(the_same_program_started_with_the_library_passes_its_tests),
     };
     const struct CMUnitTest early[] = {
-        cmocka_unit_test(everything_is_recorded_owned_and_named),
+        cmocka_unit_test(copies_and_sets_are_recorded_too),
+        COMMON,
+        cmocka_unit_test(sets_carry_all_that_the_call_said_and_a_bypass_is_not_seen),
     };
     ops = &fp_mspti_ops;
     library = MSPTI;

@@ -56,6 +56,7 @@ static inline int run_case(const char *faults, void (*scenario)(void)) {
     assert_true(child >= 0);
     if (child == 0) {
         setenv("FLAGOS_SIM_FAULTS", faults, 1);
+        CHECK_EQUAL(flagsim_faults_set(faults), 0); // where a library has read the environment already
         alarm(case_seconds);
         scenario();
         _exit(0);

@@ -1,0 +1,12 @@
+# The Ascend tracer once more, built so that each countermeasure can be switched off: without it the tests must fail. The
+# objects named here stand before those of fp_core, which are then not taken.
+set(parts mspti mspti_decode)
+list(TRANSFORM parts PREPEND ${CMAKE_SOURCE_DIR}/src/tracers/)
+list(TRANSFORM parts APPEND .c)
+add_executable(test_mspti_ablation mspti_ablation.c ${parts})
+target_compile_definitions(test_mspti_ablation PRIVATE FP_ABLATION BUILD_DIR="${CMAKE_BINARY_DIR}")
+target_include_directories(test_mspti_ablation PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/sim)
+target_link_libraries(test_mspti_ablation PRIVATE fp_core flagsim ${CMOCKA})
+add_dependencies(test_mspti_ablation flagsim_mspti flagsim_ascendcl)
+add_test(NAME test_mspti_ablation COMMAND test_mspti_ablation WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
+set_tests_properties(test_mspti_ablation PROPERTIES LABELS quick TIMEOUT 300)
