@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """trace.py - how fast traces are read, and what memory that takes, beside other readers, in one table.
 
-    python3 bench/trace.py [--flagprof build/flagprof] [--repeat 20] [--rounds 3] [--folder FOLDER]
+    python3 bench/trace.py [--flagprof build/flagprof] [--repeat 20] [--rounds 3] [--folder FOLDER] [--operators]
+                           [--yyjson FOLDER_OF_yyjson.c] [--hta PYTHON_WITH_HTA]
 
-Makes two files from what is in the tree: `train` (tests/fixtures/traces/h200_train.json.gz REPEAT times, times and ids moved
-on) and `rounds` (the five events of case 64, as often). Every row reads the same page-cached file; rows are interleaved over
-ROUNDS and the best of each stands. CPU time is user plus system of the process and its threads: on a machine that is not
-quiet, compare that.
+Makes its files from what is in the tree: `train` (tests/fixtures/traces/h200_train.json.gz REPEAT times, times and ids moved
+on), the same packed (its MB are those of the text), `rounds` (the five events of case 64, as often), with --operators one of 300,000 operators with stacks
+and shapes. Every row reads the same page-cached file; rows are interleaved over ROUNDS and the best of each stands; what takes
+long is run once. CPU time is user plus system of the process and its threads, user time leaves out what the kernel does
+(reading, and for simdjson the memory that holds the whole text): on a machine that is not quiet, compare those.
 """
 
 import argparse
@@ -38,8 +40,8 @@ def make(function, *arguments):
         sys.exit("could not make the files to read")
 
 
-def make_train(path, repeat):
-    text = gzip.open(ROOT / "tests/fixtures/traces/h200_train.json.gz", "rt").read()
+def make_train(path, repeat, trace="h200_train"):
+    text = gzip.open(ROOT / f"tests/fixtures/traces/{trace}.json.gz", "rt").read()
     begin = text.index('"traceEvents": [') + len('"traceEvents": [')
     end = text.rindex("]")
     with open(path, "w") as out:
@@ -63,16 +65,13 @@ def make_rounds(path, size):
         out.write("\n" + lines[-1] + "\n")
 
 
-def build_simdjson(folder):
-    program = folder / "simdjson_sum"
-    command = ["c++", "-O3", "-std=c++17", ROOT / "bench/simdjson_sum.cc", "-lsimdjson", "-o", program]
-    if subprocess.run(command, capture_output=True).returncode:
-        return None
-    return program
+def build(program, source, *options):
+    command = ["c++" if source.endswith(".cc") else "cc", "-O3", ROOT / "bench" / source, *options, "-o", program]
+    return program if subprocess.run(command, capture_output=True).returncode == 0 else None
 
 
 def measure(command):
-    """Seconds, CPU seconds and peak megabytes of one run."""
+    """Seconds, CPU seconds, user seconds and peak megabytes of one run."""
     begin = time.monotonic()
     process = subprocess.Popen([str(part) for part in command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     _, status, usage = os.wait4(process.pid, 0)
@@ -80,7 +79,47 @@ def measure(command):
     if os.waitstatus_to_exitcode(status):
         sys.exit(f"{command}: {process.stderr.read().decode()}")
     process.stderr.close()
-    return seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+    return seconds, usage.ru_utime + usage.ru_stime, usage.ru_utime, usage.ru_maxrss / 1024
+
+
+HTA = """import os, sys; from hta.trace_analysis import TraceAnalysis
+TraceAnalysis(trace_files={0: sys.argv[1]}, trace_dir="/").get_temporal_breakdown(visualize=False)"""
+
+
+def readers(options, folder):
+    """Name, command and whether it is run once only."""
+    for verb in ("stats", "check"):
+        for threads in ("1", "2"):
+            plural = "s" if threads == "2" else ""
+            yield f"{verb}, {threads} thread{plural}", [options.flagprof, verb, "--threads", threads], False
+    simdjson = build(folder / "simdjson_sum", "simdjson_sum.cc", "-std=c++17", "-lsimdjson")
+    if simdjson:
+        yield "simdjson On-Demand", [simdjson], False
+    if options.yyjson:
+        program = build(folder / "yyjson_read", "yyjson_read.c", options.yyjson / "yyjson.c", "-I", options.yyjson)
+        if program:
+            yield "yyjson, its tree", [program], False
+    yield "Python json.load", [sys.executable, "-c", "import json, sys; json.load(open(sys.argv[1]))"], True
+    if shutil.which("jq"):
+        yield "jq", ["jq", "-n", "--stream", "reduce inputs as $x (0; . + 1)"], True
+    if options.hta:
+        yield "HTA, breakdown", [options.hta, "-c", HTA], True
+
+
+def table(path, size, rows, rounds):
+    # Into the page cache, by another process: what this one holds would count as its children's peak.
+    subprocess.run(["cat", path], stdout=subprocess.DEVNULL, check=True)
+    best = {}
+    for turn in range(rounds):
+        for name, command, once in rows:
+            if once and turn:
+                continue
+            run = measure([*command, path])
+            old = best.get(name, (*run[:3], 0))
+            best[name] = (*map(min, old[:3], run[:3]), max(old[3], run[3]))
+    for name, (seconds, cpu, user, peak) in best.items():
+        figures = f"{size / seconds:7.0f} {size / cpu:13.0f} {size / max(user, 1e-3):14.0f} {peak:8.0f}"
+        print(f"{path.name:14} {name:19} {size:6.0f} {figures}", flush=True)
 
 
 def main():
@@ -88,38 +127,31 @@ def main():
     parser.add_argument("--flagprof", type=pathlib.Path, default=ROOT / "build" / "flagprof")
     parser.add_argument("--repeat", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--operators", action="store_true")
+    parser.add_argument("--yyjson", type=pathlib.Path)
+    parser.add_argument("--hta")
     parser.add_argument("--folder", type=pathlib.Path, default=None)
     options = parser.parse_args()
     folder = options.folder or pathlib.Path(tempfile.mkdtemp(prefix="flagprof-bench-"))
     folder.mkdir(parents=True, exist_ok=True)
-    files = [folder / "train.json", folder / "rounds.json"]
-    make(make_train, files[0], options.repeat)
-    make(make_rounds, files[1], files[0].stat().st_size)
-    rows = {
-        "stats, 1 thread": [options.flagprof, "stats", "--threads", "1"],
-        "stats, 2 threads": [options.flagprof, "stats", "--threads", "2"],
-        "check, 1 thread": [options.flagprof, "check", "--threads", "1"],
-        "check, 2 threads": [options.flagprof, "check", "--threads", "2"],
-        "Python json.load": [sys.executable, "-c", "import json, sys; json.load(open(sys.argv[1]))"],
-    }
-    simdjson = build_simdjson(folder)
-    if simdjson:
-        rows["simdjson On-Demand"] = [simdjson]
-    if shutil.which("jq"):
-        rows["jq"] = ["jq", "-n", "--stream", "reduce inputs as $x (0; . + 1)"]
-    print(f"{'file':12} {'reader':22} {'MB':>6} {'MB/s':>7} {'MB per CPU s':>13} {'peak MB':>8}")
-    for path in files:
-        size = path.stat().st_size / 1e6
-        # Into the page cache, by another process: what this one holds would count as its children's peak.
-        subprocess.run(["cat", path], stdout=subprocess.DEVNULL, check=True)
-        best = {}
-        for _ in range(options.rounds):
-            for name, command in rows.items():
-                seconds, cpu, peak = measure([*command, path])
-                old = best.get(name, (seconds, cpu, peak))
-                best[name] = (min(old[0], seconds), min(old[1], cpu), max(old[2], peak))
-        for name, (seconds, cpu, peak) in best.items():
-            print(f"{path.stem:12} {name:22} {size:6.0f} {size / seconds:7.0f} {size / cpu:13.0f} {peak:8.0f}")
+    train, rounds = folder / "train.json", folder / "rounds.json"
+    make(make_train, train, options.repeat)
+    size = train.stat().st_size
+    make(make_rounds, rounds, size)
+    rows = list(readers(options, folder))
+    print(f"{'file':14} {'reader':19} {'MB':>6} {'MB/s':>7} {'MB per CPU s':>13} {'MB per user s':>14} {'peak MB':>8}")
+    table(train, size / 1e6, rows, options.rounds)
+    table(rounds, rounds.stat().st_size / 1e6, [row for row in rows if not row[2]], options.rounds)
+    for pack, suffix in ((("gzip", "-1"), "gz"), (("zstd", "-q", "-1"), "zst")):
+        packed = folder / f"train.json.{suffix}"
+        if shutil.which(pack[0]):
+            with open(packed, "wb") as out:
+                subprocess.run([*pack, "-c", train], stdout=out, check=True)
+            table(packed, size / 1e6, rows[:4], options.rounds)
+    if options.operators:
+        path = folder / "operators.json"
+        make(make_train, path, 129, "h200_train_stack_memory_shapes")
+        table(path, path.stat().st_size / 1e6, rows[:4], options.rounds)
     if not options.folder:
         shutil.rmtree(folder)
 
