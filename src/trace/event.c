@@ -301,7 +301,13 @@ const struct fp_trace_field *fp_event_field(const struct fp_trace_event *event, 
 }
 
 bool fp_field_u64(const struct fp_trace_field *field, uint64_t *value) {
-    return field && (field->type == '0' || field->type == '"') && fp_number_u64(fp_field_text(field), value);
+    if (!field)
+        return false;
+    if (field->plain == field->value_size + 1 && field->value_size <= 16) { // digits, in a padded block
+        *value = fp_digits_value(field->value, field->value_size);
+        return true;
+    }
+    return (field->type == '0' || field->type == '"') && fp_number_u64(fp_field_text(field), value);
 }
 
 bool fp_field_i64(const struct fp_trace_field *field, int64_t *value) {
