@@ -381,12 +381,22 @@ struct launch_search {
     struct fp_time_by_id groups; // likewise: the number of the call's group
     struct {
         uint32_t lane, role;
+        size_t at;
     } last; // where a call was found last: the next one is mostly there too
 };
 
 // The calls of a thread carry ascending correlations, so that no table is needed to find one.
-static bool find_in_lane(const struct fp_slices *calls, uint64_t correlation, struct fp_slice *call) {
+// The next one asked for is mostly the same or one of the next: those are tried first. *at is its place.
+static bool find_in_lane(const struct fp_slices *calls, uint64_t correlation, size_t *at,
+                         struct fp_slice *call) {
     size_t low = 0, high = calls->count;
+    for (size_t i = *at; i < high && i < *at + 4; i++) {
+        *call = fp_slices_get(calls, i);
+        if (call->id == correlation) {
+            *at = i;
+            return true;
+        }
+    }
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (fp_slices_get(calls, middle).id < correlation)
@@ -397,28 +407,33 @@ static bool find_in_lane(const struct fp_slices *calls, uint64_t correlation, st
     if (low == calls->count)
         return false;
     *call = fp_slices_get(calls, low);
+    if (call->id == correlation)
+        *at = low;
     return call->id == correlation;
 }
 
 static const enum fp_slice_role call_roles[] = { FP_ROLE_CALL, FP_ROLE_UNLINKED };
 
 static bool find_in_role(const struct launch_search *search, uint32_t lane, uint32_t role,
-                         uint64_t correlation, struct fp_slice *call) {
+                         uint64_t correlation, size_t *at, struct fp_slice *call) {
     const struct fp_slices *calls = search->stats->lanes[lane].roles[call_roles[role]];
-    return calls && !calls->ids_mixed && find_in_lane(calls, correlation, call);
+    return calls && !calls->ids_mixed && find_in_lane(calls, correlation, at, call);
 }
 
 static bool find_call(struct launch_search *search, uint64_t correlation, struct fp_slice *call) {
     if (search->last.lane < search->stats->lane_count &&
-        find_in_role(search, search->last.lane, search->last.role, correlation, call))
+        find_in_role(search, search->last.lane, search->last.role, correlation, &search->last.at, call))
         return true;
     for (uint32_t i = 0; i < search->stats->lane_count; i++)
-        for (uint32_t j = 0; j < sizeof(call_roles) / sizeof(*call_roles); j++)
-            if (find_in_role(search, i, j, correlation, call)) {
+        for (uint32_t j = 0; j < sizeof(call_roles) / sizeof(*call_roles); j++) {
+            size_t at = SIZE_MAX; // nothing was asked of this lane last
+            if (find_in_role(search, i, j, correlation, &at, call)) {
                 search->last.lane = i;
                 search->last.role = j;
+                search->last.at = at;
                 return true;
             }
+        }
     return false;
 }
 
