@@ -84,6 +84,12 @@ void throw_kernel_error(int device);
 // The CPU generator from which the device draws; `given` may be undefined (the device's default one).
 at::Generator host_generator(const at::Generator &given, int device);
 
+// ---- copies.cpp
+
+// From now on copies between host and device are made by AscendCL's own call, found in the process's global scope, and
+// what zeroes is a kernel. Throws where there is no AscendCL.
+void use_ascendcl();
+
 // ---- memory.cpp
 
 // Device memory. A freed block goes back to the list of the stream it was allocated on, and is reused there

@@ -42,6 +42,13 @@ FLAGOS_API const char *flagos_error_text(void) {
     return flagos::error_text.c_str();
 }
 
+FLAGOS_API int64_t flagos_use_ascendcl(void) {
+    return guarded([] {
+        flagos::use_ascendcl();
+        return 0;
+    });
+}
+
 FLAGOS_API int64_t flagos_device_count(void) {
     return flagos::device_count();
 }

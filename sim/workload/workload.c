@@ -89,7 +89,9 @@ static int open_libraries(const char *folder) {
         char path[1024];
         snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
         if (result == 0 && all.library_count < LIBRARIES) {
-            void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+            // AscendCL's calls must be found in the process's scope, behind what was put before them.
+            int scope = strstr(path, "libascendcl.so") ? RTLD_GLOBAL : RTLD_LOCAL;
+            void *handle = dlopen(path, RTLD_NOW | scope);
             all.libraries[all.library_count++] = handle;
             result = handle ? 0 : fail(path, dlerror());
         }

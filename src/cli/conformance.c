@@ -210,6 +210,11 @@ static void set_environment(const struct fp_contract_row *row, const char *simul
         else
             snprintf(value, sizeof(value), "%s", pair->value);
         setenv(pair->key, value, 1);
+        if (strcmp(pair->key, "LD_PRELOAD") == 0 &&
+            getenv("ASAN_OPTIONS")) { // its library need not come first
+            snprintf(value, sizeof(value), "%s:verify_asan_link_order=0", getenv("ASAN_OPTIONS"));
+            setenv("ASAN_OPTIONS", value, 1);
+        }
     }
 }
 

@@ -62,6 +62,23 @@ def test_a_fault_makes_its_case_fail(native, fault):
     assert done.returncode == (1 if failed else 0)
 
 
+# What a vendor's library may do without losing anything, by row: nothing may fail.
+BORNE = {
+    "ascend+preload": ("many_workers", "null_completion", "old_release", "no_node_api", "own_stacks", "wide_ids"),
+    "ascend": ("many_workers", "null_completion", "old_release", "no_node_api", "own_stacks"),
+    "cuda": ("refused_crash_before_12_9",),
+    "gcu": ("empty_buffers", "completed_zero"),
+}
+
+
+@pytest.mark.parametrize("row, fault", [(row, fault) for row, faults in BORNE.items() for fault in faults])
+def test_a_fault_that_loses_nothing_changes_nothing(native, tree, row, fault):
+    if row == "cuda" and not (tree.build / "sim" / "cupti-13.0").is_dir():
+        pytest.skip("the simulated CUPTI needs NVIDIA's headers")
+    report = native(faults=fault, row=row).json()
+    assert report["failed"] == 0 and report["passed"] >= 10, report
+
+
 def test_a_failed_row_leaves_the_vendors_bytes_and_their_strings(native, tmp_path):
     done = native("--save", "left", faults="lose_records=5")
     assert done.returncode == 1 and "send that folder" in done.stdout

@@ -4,8 +4,11 @@
 # One process a row of python/flagprof/conformance/vendors.json records two sessions, which serve every test of that row:
 # what a row needs in its environment it gives to that process alone. A case that a row says cannot be had is
 # judged all the same, and skipped with the row's reason only when what it can assert holds. The table of all outcomes goes
-# to FLAGPROF_TABLE, which tests/run.py prints, and to standard output.
+# to FLAGPROF_TABLE, which tests/run.py prints, and to standard output. Where pytest runs in several processes these share
+# what was recorded, and the table is made of what all of them found.
 
+import contextlib
+import fcntl
 import json
 import os
 import pathlib
@@ -28,7 +31,7 @@ from structure import Trace  # noqa: E402
 
 HERE = {name: row for name, row in ROWS.items() if DEVICE in ("flagos", row.accelerator)}
 JUDGES = [("contract", case) for case in CASES] + [("parity", one) for one in assertions.ASSERTIONS]
-outcomes = {}  # (kind and name of the judge, row): pass, FAIL, or skip with its reason
+outcomes = {}  # "KIND JUDGE ROW" of this process: pass, FAIL, or skip with its reason
 
 
 def strict(text):
@@ -36,6 +39,24 @@ def strict(text):
         raise AssertionError(f"{word} is no JSON")
 
     return json.loads(text, parse_constant=constant)
+
+
+@pytest.fixture(scope="module")
+def common(tmp_path_factory):
+    """A folder that all processes of this run of pytest have, and no other run."""
+    number = os.environ.get("PYTEST_XDIST_TESTRUNUID")
+    if not number:
+        return tmp_path_factory.mktemp("contract")
+    folder = tmp_path_factory.getbasetemp().parent / f"contract-{number}"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@contextlib.contextmanager
+def locked(folder, name):
+    with open(folder / f"{name}.lock", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 class Recorded:
@@ -53,9 +74,19 @@ class Recorded:
 
 
 @pytest.fixture(scope="module")
-def recorded(tree, device_environment, tmp_path_factory):  # noqa: F811
+def recorded(tree, device_environment, common):  # noqa: F811
     """recorded(NAME): what was recorded on that row's device, once; skips where the device cannot be had."""
     known = {}
+
+    def capture(row):
+        folder = common / row.name
+        with locked(common, row.name):
+            if not (folder / "second.tables.json").exists():
+                folder.mkdir(exist_ok=True)
+                environment = {**device_environment, **row.variables(tree.build / "sim")}
+                command = [tree.python, CONFORMANCE / "capture.py", DEVICE, folder, "first", "second"]
+                run(command, env=python_environment(environment), timeout=300).ok()
+        return Recorded(row, folder)
 
     def call(name):
         row = ROWS[name]
@@ -63,43 +94,45 @@ def recorded(tree, device_environment, tmp_path_factory):  # noqa: F811
             pytest.skip(f"{name}: no simulated library in {tree.build / 'sim' / row.facade}")
         if name not in known:
             known[name] = None  # one that failed is not tried again
-            folder = tmp_path_factory.mktemp("recorded")
-            environment = {**device_environment, **row.variables(tree.build / "sim")}
-            command = [tree.python, CONFORMANCE / "capture.py", DEVICE, folder, "first", "second"]
-            run(command, env=python_environment(environment), timeout=300).ok()
-            known[name] = Recorded(row, folder)
+            known[name] = capture(row)
         assert known[name], f"{name} could not be recorded: see its first test"
         return known[name]
 
     return call
 
 
-def table():
+def table(outcomes):
     lines = []
-    for judge in dict.fromkeys(judge for judge, _ in outcomes):
-        marks = (f"{outcomes.get((judge, name), '-').split(':')[0]:<14}" for name in HERE)
-        lines.append(f"{judge[0]:<9} {judge[1]:<40}" + " ".join(marks).rstrip())
-    reasons = [f"{name} {judge[1]}: {said.split(': ', 1)[1]}" for (judge, name), said in outcomes.items() if ": " in said]
+    for kind, judge in JUDGES:
+        marks = (outcomes.get(f"{kind} {judge.__name__} {name}", "-").split(":")[0] for name in HERE)
+        lines.append(f"{kind:<9} {judge.__name__:<40}" + " ".join(f"{mark:<14}" for mark in marks).rstrip())
+    reasons = [f"{key}: {said.split(': ', 1)[1]}" for key, said in sorted(outcomes.items()) if ": " in said]
     return "\n".join([f"{'':<50}" + " ".join(f"{name:<14}" for name in HERE).rstrip(), *lines, *reasons])
 
 
 @pytest.fixture(scope="module", autouse=True)
-def printed_table():
+def printed_table(common):
     yield
-    if outcomes:
-        print(f"\n{table()}")
-        if os.environ.get("FLAGPROF_TABLE"):
-            pathlib.Path(os.environ["FLAGPROF_TABLE"]).write_text(table() + "\n")
+    with locked(common, "outcomes"):
+        path = common / "outcomes.json"
+        known = {**(json.loads(path.read_text()) if path.exists() else {}), **outcomes}
+        path.write_text(json.dumps(known))
+        if known and os.environ.get("FLAGPROF_TABLE"):
+            pathlib.Path(os.environ["FLAGPROF_TABLE"]).write_text(table(known) + "\n")
+    if known:
+        print(f"\n{table(known)}")
 
 
-@pytest.mark.parametrize("name", HERE)
+# A row's judges stand together, so that where pytest runs in two processes each records other rows.
 @pytest.mark.parametrize("kind, judge", JUDGES, ids=lambda one: getattr(one, "__name__", one))
+@pytest.mark.parametrize("name", HERE)
 def test_what_is_promised_holds(recorded, name, kind, judge):
-    outcomes[(kind, judge.__name__), name] = "FAIL"
+    key = f"{kind} {judge.__name__} {name}"
+    outcomes[key] = "FAIL"
     wrong = recorded(name).judge(kind, judge)
     assert not wrong, f"{judge.__doc__} {len(wrong)} violations:\n" + "\n".join(wrong[:20])
     reason = kind == "contract" and ROWS[name].cannot.get(judge.__name__)
-    outcomes[(kind, judge.__name__), name] = f"skip: {reason}" if reason else "pass"
+    outcomes[key] = f"skip: {reason}" if reason else "pass"
     if reason:
         pytest.skip(reason)
 
@@ -126,7 +159,7 @@ def test_what_a_row_does_not_promise_has_a_name_that_exists_and_a_reason():
             assert len(reason) > 5, (row.name, what)
         for what in row.lacks:
             category, _, key = what.partition(": ")
-            assert not key or category not in keys or key in keys[category], f"{row.name}: {what} is no field of the baseline"
+            assert not key or category not in keys or key in [*keys[category], "direction"], f"{row.name}: {what} is no field of the baseline"
 
 
 # ---- Equal work gives equal structure

@@ -32,7 +32,7 @@ def kernel_events(sessions, tables, row):
     if not kernels:
         return ["no kernel"]
     nameless = [event for event in kernels if not event["name"] or event["name"].startswith("unnamed")]
-    return _keys_missing(kernels, ("device", "stream")) + [f"{len(nameless)} kernels have no name"] * bool(nameless)
+    return _keys_missing(kernels, [key for key in ("device", "stream") if key in row.keys("kernel")]) + [f"{len(nameless)} kernels have no name"] * bool(nameless)
 
 
 def runtime_events(sessions, tables, row):
@@ -56,7 +56,7 @@ def memcpy_events(sessions, tables, row):
     directions = {event["name"].split(" ")[1] if " " in event["name"] else "" for event in copies}
     return (
         ["no copy"] * (not copies)
-        + [f"no {way} copy" for way in ("HtoD", "DtoH") if way not in directions]
+        + [f"no {way} copy" for way in ("HtoD", "DtoH") if way not in directions and "gpu_memcpy: direction" not in row.lacks]
         + _keys_missing(copies, _floor(row, "gpu_memcpy"))
         + [f"{event['name']}: {event['args']['bytes']} bytes" for event in copies if event["args"].get("bytes", 1) <= 0]
     )
@@ -87,7 +87,7 @@ def paired_flows(sessions, tables, row):
 
 def device_time_goes_to_the_right_operator(sessions, tables, row):
     """An operator's self device time is the sum of what it owns, and what it owns was launched while it ran."""
-    return device_time(sessions[0], tables, None)
+    return device_time(sessions[0], tables, row.baseline())
 
 
 def kernel_metadata(sessions, tables, row):
@@ -116,7 +116,8 @@ def api_names(sessions, tables, row):
 def runtime_keys(sessions, tables, row):
     """Host calls carry the id that joins them with their work, and the vendor's number of the call where it has one."""
     wrong = _keys_missing(sessions[0].host, _floor(row, "cuda_runtime"))
-    ids = [correlation(event) for event in sessions[0].host]
+    ids = [correlation(event) for event in sessions[0].host if correlation(event) is not None]
+    wrong += ["no call carries an id"] * (not ids)
     return wrong + [f"correlation {one} on {n} calls" for one, n in collections.Counter(ids).items() if n > 1]
 
 

@@ -65,10 +65,14 @@ def fields(trace):
 
 def _without(row, counter):
     gone = {"memcpy_events": "Memcpy"}
-    return collections.Counter(
+    kept = collections.Counter(
         {key: n for key, n in counter.items()
          if not any(case in row.cannot and str(key[1]).startswith(work) for case, work in gone.items())}
     )  # fmt: skip
+    if "gpu_memcpy: direction" in row.lacks:
+        for key in [key for key in kept if str(key[1]).startswith("Memcpy ")]:
+            kept[key[0], "Memcpy"] += kept.pop(key)
+    return kept
 
 
 def differences(first, first_row, other, row):
@@ -88,7 +92,8 @@ def differences(first, first_row, other, row):
         wanted = {key for key in left.get(category, ()) if f"{category}: {key}" not in row.lacks} | set(row.adds.get(category, ()))
         found = right.get(category, set())
         wrong += [f"{category}: {row.name} lacks {key}" for key in sorted(wanted - found)]
-        wrong += [f"{category}: {row.name} has {key}, which {first_row.name} has not" for key in sorted(found - wanted)]
+        some = {key for key in found if row.lacks.get(f"{category}: {key}", "").startswith("perhaps: ")}
+        wrong += [f"{category}: {row.name} has {key}, against its row" for key in sorted(found - wanted - some)]
     return wrong
 
 
@@ -108,12 +113,14 @@ def matrix(traces, rows):
             marks = []
             for name, one in found.items():
                 has = category in one and (key is None or key in one[category])
-                marks.append("yes" if has else "-")
                 reason = why_not(rows[name], category, key)
-                if not has and reason:
+                perhaps = key is not None and (reason or "").startswith("perhaps: ")
+                marks.append("perhaps" if perhaps else "yes" if has else "-")
+                if reason and (perhaps or not has):
+                    reason = reason.removeprefix("perhaps: ")
                     reasons[name, reason].append(f"{category}" + (f": {key}" if key else ""))
             lines.append(f"| {category if key is None else ''} | {key or ''} | {' | '.join(marks)} |")
-    lines += ["", "| vendor | has not | because |", "|---|---|---|"]
+    lines += ["", "| vendor | has not, or not always | because |", "|---|---|---|"]
     lines += [f"| {name} | {', '.join(what)} | {reason} |" for (name, reason), what in reasons.items()]
     return "\n".join(lines) + "\n"
 

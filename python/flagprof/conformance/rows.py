@@ -23,7 +23,10 @@ class Row:
     calls: str  # how the vendor's own API names look
     header: dict  # torch-cuda's header key: this vendor's; null: it has none
     cannot: dict  # case: why it cannot be had
-    lacks: dict  # "category: key", or a category: why it is not in the trace
+    # "category: key", or a category: why it is not in the trace. A reason that begins with "perhaps: " is of a key that is on
+    # some events only, or on none, by what the vendor's records tell; any other key must not come.
+    lacks: dict
+    torch_alone: tuple = ()  # of `cannot`: those that the form without torch can
     environment: dict = dataclasses.field(default_factory=dict)
     adds: dict = dataclasses.field(default_factory=dict)  # category: keys that torch-cuda has not
 
@@ -44,6 +47,8 @@ class Row:
             "categories": kept,
             "header": [key for key in header if key],
             "gaps": {**BASELINE["gaps"], **self.lacks},
+            # Operators that do no device work of their own here, since it cannot be recorded.
+            "idle": ["aten::copy_"] if "memcpy_events" in self.cannot else [],
         }
 
     def variables(self, simulator):

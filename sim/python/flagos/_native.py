@@ -3,8 +3,8 @@
 # In:  libflagsim.so, the facade of the vendor that FLAGOS_ACCELERATOR names (default cuda), the built torch backend.
 # Out: functions that raise RuntimeError with the backend's sentence, and the simulator's counts.
 #
-# All of them are opened with RTLD_LOCAL: a facade exports a vendor's real symbols, and nothing but a profiler that
-# looks for that library may bind to them.
+# All of them but AscendCL's are opened with RTLD_LOCAL: a facade exports a vendor's real symbols, and nothing but a profiler
+# that looks for that library may bind to them.
 
 import ctypes
 import json
@@ -28,13 +28,18 @@ _FACADES = {
 }
 
 
+# Libraries whose functions are called as a linked program calls them: what was put before them (LD_PRELOAD) comes first.
+_GLOBAL = ("libascendcl.so",)
+
+
 def _open(path):
     if not path.exists():
         raise ImportError(
             f"flagos: {path} is missing. Build it (cmake --build build), or name its folder in FLAGOS_SIM_DIR"
         )
     try:
-        return ctypes.CDLL(str(path), mode=os.RTLD_LOCAL | os.RTLD_NOW)
+        scope = os.RTLD_GLOBAL if path.name in _GLOBAL else os.RTLD_LOCAL
+        return ctypes.CDLL(str(path), mode=scope | os.RTLD_NOW)
     except OSError as error:
         raise ImportError(f"flagos: cannot open {path}: {error}") from None
 
@@ -79,6 +84,10 @@ def call(name, *arguments):
     if result < 0:
         raise RuntimeError(backend.flagos_error_text().decode(errors="replace"))
     return result
+
+
+if facade and os.environ.get("FLAGOS_ACCELERATOR", "").lower() == "ascend":
+    call("flagos_use_ascendcl")
 
 
 def index(number):

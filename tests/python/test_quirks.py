@@ -1,0 +1,64 @@
+# test_quirks.py - docs/quirks.md tells of every quirk of the fact sheet, and each switch that it names exists and is used.
+
+import pathlib
+import re
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "quirks.md"
+# Where the sheet has a table of quirks: the heading's number, as the page's headings end.
+SECTIONS = ("1.7", "2.7", "3.7", "4.7", "5.7", "6", "7.9")
+
+
+def rows(text):
+    """The cells of a table's rows, its two heading lines left out."""
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+def page_sections():
+    parts = re.split(r"^## .*\((\d(?:\.\d)?)\)$", PAGE.read_text(), flags=re.MULTILINE)
+    return {number: rows(text) for number, text in zip(parts[1::2], parts[2::2])}
+
+
+def faults():
+    return set(re.findall(r"^FAULT\((\w+)", (ROOT / "sim" / "faults.def").read_text(), re.MULTILINE))
+
+
+def named():
+    return {name: row for part in page_sections().values() for row in part for cell in row[1:]
+            for name in re.findall(r"`([a-z0-9_]+)`", cell)}  # fmt: skip
+
+
+def test_every_row_has_a_switch_or_says_why_it_has_none():
+    assert set(page_sections()) == set(SECTIONS)
+    for number, part in page_sections().items():
+        for row in part:
+            assert len(row) == 3, (number, row)
+            assert row[1] == "always" or row[1].startswith("none") or re.search(r"`[a-z0-9_]+`", row[1]), (number, row)
+            assert not row[1].startswith("none") or len(row[1]) + len(row[2]) > 20, f"{number}: no reason for {row[0]}"
+
+
+def test_every_switch_exists():
+    assert set(named()) <= faults()
+
+
+def test_every_switch_is_used_by_a_test():
+    tests = "\n".join(path.read_text() for folder in ("c", "python") for path in (ROOT / "tests" / folder).iterdir()
+                      if path.suffix in (".c", ".h", ".py") and path.name != "test_quirks.py")  # fmt: skip
+    # In a text, behind its quote or another switch: as it is given to FLAGOS_SIM_FAULTS.
+    unused = [name for name in named() if not re.search(rf"[\",]{name}[\",=]|FAULT_{name}\b", tests)]
+    assert unused == []
+
+
+def test_no_row_of_the_fact_sheet_is_missing(shared):
+    sheet = shared / "facts" / "vendor-abi.md"
+    if not sheet.exists():
+        pytest.skip(f"no fact sheet at {sheet}")
+    text = sheet.read_text()
+    for number, part in page_sections().items():
+        # 7.9 stands on two headings; the first is the quirks'.
+        section = re.search(rf"^##+ {re.escape(number)}\.? .*?$(.*?)^##+ ", text, re.MULTILINE | re.DOTALL)[1]
+        wanted = rows(section)
+        assert len(part) >= len(wanted), f"{number}: the sheet has {len(wanted)} rows, the page {len(part)}"
