@@ -593,6 +593,19 @@ static void forget(struct fp_check *check, enum fp_check_rule rule) {
     check->findings[rule] = (struct fp_finding){ 0 };
 }
 
+// What only the absence of something tells, and a part of a file lacks by choice.
+static const uint8_t absences[] = {
+    FP_RULE_NO_DEVICE_WORK, FP_RULE_LAUNCH_WITHOUT_WORK, FP_RULE_COPY_WITHOUT_WORK,
+    FP_RULE_EDGE_LOSS,      FP_RULE_WORK_WITHOUT_LAUNCH, FP_RULE_FLOW_END_ON_WORK,
+    FP_RULE_FLOW_END_ALONE, FP_RULE_FLOW_START_ALONE,    FP_RULE_FLOW_START_ON_LAUNCH,
+    FP_RULE_OWNER_MISSING,  FP_RULE_LEDGER_MISMATCH,     FP_RULE_CAP,
+    FP_RULE_ONLY_METADATA,  FP_RULE_EMPTY_LIST,          FP_RULE_NO_SLICES,
+};
+
+void fp_check_of_part(struct fp_check *check) {
+    check->part = true;
+}
+
 // A lone start on a launch means nothing where launches are known to lack their work for a reason.
 static void forget_lost_starts(struct fp_check *check) {
     struct fp_finding *lost = &check->findings[FP_RULE_FLOW_START_ON_LAUNCH],
@@ -614,7 +627,9 @@ static void choose_rules(struct fp_check *check, const struct fp_reader *reader)
 // What one finding already explains is not said once more in other words.
 static void settle(struct fp_check *check) {
     const struct fp_finding *findings = check->findings;
-    if (!check->work && check->counter_ranges) {
+    for (size_t i = 0; check->part && i < sizeof(absences); i++)
+        forget(check, absences[i]);
+    if (!check->part && !check->work && check->counter_ranges) {
         check->findings[FP_RULE_COUNTERS_ONLY].count = check->counter_ranges;
         fp_check_detail(check, FP_RULE_COUNTERS_ONLY, "%llu ranges, %llu launches, 0 device records",
                         (unsigned long long)check->counter_ranges, (unsigned long long)check->launches);

@@ -97,6 +97,7 @@ struct fp_check;
 
 struct fp_check *fp_check_new(enum fp_rule_set rule_set); // NULL when memory is out
 void fp_check_free(struct fp_check *check);               // NULL is allowed
+void fp_check_of_part(struct fp_check *check); // before the end: only some events are handed in, on purpose
 
 int fp_check_add(struct fp_check *check, const struct fp_trace_event *event); // 0 or -ENOMEM
 

@@ -128,6 +128,7 @@ struct fp_check {
     uint32_t rank_count, rank_room;
     uint64_t phases[256];
     uint64_t counter_ranges; // of CUPTI's range profiler
+    bool part;               // events were left out on purpose: what is missing says nothing
     bool uncategorised_work; // known by its arguments: no file of torch's own
     int64_t resolution_ns;
 };

@@ -182,6 +182,11 @@ static int add_event(void *user, const struct fp_trace_event *event) {
     return fp_check_add(user, event);
 }
 
+static bool is_part(const struct fp_select_options *select) {
+    return select->from || select->to || select->pid || select->device || select->step || select->include ||
+           select->exclude;
+}
+
 // Reads the file strictly, with a second thread where it pays; where its grammar is broken, once more with
 // salvage.
 static struct fp_check *read_file(const struct check_options *options, const char *path,
@@ -194,6 +199,8 @@ static struct fp_check *read_file(const struct check_options *options, const cha
             feed->code = -ENOMEM;
             return NULL;
         }
+        if (is_part(&options->shared.select))
+            fp_check_of_part(check);
         fp_feed_read(feed, path, &options->shared, salvage, add_event, check);
         if (feed->code == 0 && fp_check_finish(check, feed->reader) != 0) {
             fp_error_set(&feed->err, "%s: not enough memory to judge it", path);
@@ -223,6 +230,8 @@ static int check_file(const struct check_options *options, const char *path, str
     } else {
         collect(&feed, check, &lines);
         put_verdict(report, &feed, check, &lines, path);
+        if (is_part(&options->shared.select))
+            fp_report_note(report, "Only a part was checked: nothing was asked about what is missing.");
         if (options->shared.format == FP_FORMAT_TABLE)
             put_sentences(report, &lines);
         else

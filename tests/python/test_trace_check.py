@@ -326,3 +326,11 @@ def test_what_cannot_be_unpacked_or_is_in_another_encoding_is_said_as_it_is(run_
     make, word = UNREADABLE[name]
     done = run_cli("check", written(tmp_path, make(case("52").read_bytes()), "a.json.gz" if "byte" in name or "packed" in name else "a.json"))
     assert done.returncode == 2 and word in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("option", [["--pid", "596"], ["--device", "0"], ["--include", "aten"], ["--exclude", "aten"], ["--to", "20ms"]])
+def test_a_part_of_a_healthy_file_lacks_nothing(run_cli, option):
+    path = next(path for path in OURS if path.name == "h200_ddp_rank0.json.gz")
+    found, status, report = findings_of(run_cli, path, *option)
+    assert status == 0 and all(row["severity"] == "note" for row in found.values())
+    assert any("Only a part" in note for note in report["notes"])
