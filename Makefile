@@ -29,7 +29,7 @@ help:
 
 # --- what the targets stand on ---
 
-.PHONY: packages test-packages venv test-venv cupti
+.PHONY: packages test-packages venv test-venv cupti roctracer
 packages:
 	@scripts/bootstrap.sh build
 test-packages:
@@ -42,6 +42,9 @@ test-venv: test-packages
 # need them are skipped and say so; in CI that is an error.
 cupti: test-venv
 	@$(STEP) "Fetching CUPTI headers" $(VENV)/bin/python scripts/fetch_cupti.py $(if $(CI),,|| true)
+# AMD's judge ROCtracer's layout.
+roctracer: test-venv
+	@$(STEP) "Fetching ROCtracer headers" $(VENV)/bin/python scripts/fetch_roctracer.py || true
 
 # --- try it ---
 
@@ -52,7 +55,7 @@ demo: venv
 # --- tests ---
 
 .PHONY: test test-list test-matrix test-layouts check-layouts bench
-test: test-venv cupti
+test: test-venv cupti roctracer
 	@$(VENV)/bin/python tests/run.py $(STEPS)
 test-list:
 	@$(PYTHON) tests/run.py --list
@@ -84,4 +87,4 @@ man: build
 format: test-venv
 	@cd tests && $(VENV)/bin/python -m steps.lint
 clean:
-	@find build -mindepth 1 -maxdepth 1 ! -name venv ! -name cupti -exec rm -rf {} + 2>/dev/null || true
+	@find build -mindepth 1 -maxdepth 1 ! -name venv ! -name cupti ! -name roctracer -exec rm -rf {} + 2>/dev/null || true
