@@ -140,7 +140,7 @@ static enum fp_mspti_step pass_over(struct fp_mspti_walk *walk) {
 }
 
 enum fp_mspti_step fp_mspti_walk_next(struct fp_mspti_walk *walk, uint8_t **record) {
-    if (walk->at >= walk->valid)
+    if (!walk->bytes || walk->at >= walk->valid)
         return FP_MSPTI_STEP_END;
     size_t left = walk->valid - walk->at;
     const struct shape *shape =
@@ -160,9 +160,10 @@ void fp_mspti_count_records(uint8_t *bytes, size_t valid, uint64_t counts[FP_KIN
     struct fp_mspti_walk walk = { .bytes = bytes, .valid = valid, .earliest = 1, .latest = UINT64_MAX };
     enum fp_mspti_step step;
     uint8_t *record = NULL;
-    while ((step = fp_mspti_walk_next(&walk, &record)) != FP_MSPTI_STEP_END)
-        counts[step == FP_MSPTI_STEP_RECORD ? fp_mspti_event_kind(fp_mspti_word(record, 0))
-                                            : FP_KIND_COUNT]++;
+    while ((step = fp_mspti_walk_next(&walk, &record)) != FP_MSPTI_STEP_END) {
+        bool is_record = step == FP_MSPTI_STEP_RECORD && record;
+        counts[is_record ? fp_mspti_event_kind(fp_mspti_word(record, 0)) : FP_KIND_COUNT]++;
+    }
 }
 
 void fp_mspti_keep_texts(struct fp_mspti_walk walk, uint64_t (*keep)(void *owner, uint64_t address),
@@ -170,9 +171,10 @@ void fp_mspti_keep_texts(struct fp_mspti_walk walk, uint64_t (*keep)(void *owner
     enum fp_mspti_step step;
     uint8_t *record = NULL;
     while ((step = fp_mspti_walk_next(&walk, &record)) != FP_MSPTI_STEP_END) {
-        if (step != FP_MSPTI_STEP_RECORD)
+        const struct shape *shape =
+            step == FP_MSPTI_STEP_RECORD && record ? shape_of(fp_mspti_word(record, 0)) : NULL;
+        if (!shape)
             continue;
-        const struct shape *shape = shape_of(fp_mspti_word(record, 0));
         for (size_t at = 0; at < TEXTS && shape->texts[at]; at++) {
             uint64_t kept = keep(owner, fp_mspti_wide(record, shape->texts[at]));
             memcpy(record + shape->texts[at], &kept, sizeof(kept));
