@@ -190,11 +190,11 @@ def lacks_pytest(patterns):
 
 
 # Every test of ours waits for programs that it started, so that a process for each core keeps all of them busy. A file stays
-# whole, since its tests share recordings; one that is alone is parted, and may record twice.
-def spread_over_cores(python, files):
+# whole, since its tests share recordings.
+def spread_over_cores(python):
     if tree.JOBS < 2 or tree.run([python, "-c", "import xdist"], limit_s=60).status:
         return []
-    return ["-n", str(tree.JOBS), "--dist", "loadfile" if len(files) > 1 else "worksteal"]
+    return ["-n", str(tree.JOBS), "--dist", "loadfile"]
 
 
 def pytest(patterns, but=(), env=None, options=()):
@@ -205,7 +205,7 @@ def pytest(patterns, but=(), env=None, options=()):
     env = {**(env or {}), "FLAGPROF_TABLE": str(table)}
     command = [tree.venv_python(), "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}"]
     files = python_files(patterns, but)
-    command += [*spread_over_cores(tree.venv_python(), files), *options]
+    command += [*spread_over_cores(tree.venv_python()), *options]
     ran = tree.run([*command, *files], limit_s=2400, env=env)
     if not report.exists():
         return Result.fail(f"pytest ({ran.why()})", ran.output)
