@@ -309,22 +309,24 @@ sessions = {}
 NAMES = (
     "", "late_buffers", "tiny_buffers", "drop_records", "lose_records", "out_of_order", "late_correlation", "timing_zero",
     "end_before_start", "end_zero", "too_long", "clock_domain", "unknown_kind", "name_null", "name_8k", "name_dirty",
-    "flush_completion_thread", "hang_flush=50", "push_fails", "nested_driver_call", "nested_own_id",
+    "flush_completion_thread", "hang_flush=50", "push_fails", "other_subscriber", "nested_driver_call", "nested_own_id",
     "tiny_buffers,late_correlation,out_of_order,late_buffers", "",
 )  # fmt: skip
+# Its records end in the middle of a buffer, and nobody can say how many were behind.
+CUT = "broken_record"
 
 
 @pytest.fixture(scope="module")
 def sessions(tree, device_environment, tmp_path_factory):  # noqa: F811
     """What each fault did: one process, one session a fault."""
     folder = tmp_path_factory.mktemp("faults")
-    script = PREAMBLE + SETUP.replace("{flagprof}", "True") + FAULTS + f"for text in {NAMES!r}: session(text)\n"
+    script = PREAMBLE + SETUP.replace("{flagprof}", "True") + FAULTS + f"for text in {(CUT, *NAMES)!r}: session(text)\n"
     (folder / "script.py").write_text(script + "print(json.dumps(sessions))\n")
     environment = python_environment(device_environment)
     done = run([tree.python, folder / "script.py"], env=environment, cwd=folder, timeout=240)
     found = answer(done)
     told = re.split(r"^session \d+$", done.stderr, flags=re.MULTILINE)[1:]
-    for text, lines in zip(NAMES, told):
+    for text, lines in zip((CUT, *NAMES), told):
         found[text]["told"] = [line for line in lines.splitlines() if line.startswith("flagprof")]
     return found
 
@@ -372,6 +374,17 @@ def test_under_a_fault_the_program_is_right_and_the_ledger_is_true(sessions, fau
     assert found["kernels"] == rows["kernel"]["kept"], fault
 
 
+def test_a_record_that_ends_its_buffer_costs_what_is_behind_it_and_the_ledger_says_that_nobody_can_count_it(sessions):
+    found = sessions[CUT]
+    fates, kinds = found["truth"]["records"], found["ledger"]["kinds"]
+    assert found["value"] == sessions[""]["value"] and found["lone"] == found["twice"] == 0
+    assert sum(fates["unreachable"].values()) > 0 and not found["ledger"]["complete"]
+    for theirs, ours in (*DEVICE_KINDS, ("runtime", "runtime"), ("overhead", "overhead")):
+        assert kinds.get(ours, {}).get("seen", 0) == fates["delivered"][theirs], ours
+    assert found["kernels"] == fates["delivered"]["kernel"]
+    assert (kinds["unknown"]["malformed"], kinds["unknown"]["uncounted"]) == (1, 1)
+
+
 # What the sentence calls missing, from the JSON of the same ledger.
 def missing(ledger):
     reasons = ("dropped", "no_timing", "malformed", "unknown_kind", "uncounted", "no_memory",
@@ -381,7 +394,7 @@ def missing(ledger):
     return sorted([count for count in counts if count] + ([pushes, pops] if pushes + pops else []))
 
 
-@pytest.mark.parametrize("fault", NAMES[:-1], ids=lambda text: text or "none")
+@pytest.mark.parametrize("fault", (CUT, *NAMES[:-1]), ids=lambda text: text or "none")
 def test_file_call_and_line_tell_the_same_ledger(sessions, fault):
     found = sessions[fault]
     ledger = found["ledger"]
