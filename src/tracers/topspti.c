@@ -636,7 +636,6 @@ static int topspti_stop(struct fp_tracer *tracer, uint64_t timeout_ns, struct fp
     int result = tracer->library.call.flush_all(FP_TOPS_FLUSH_FORCED);
     uint32_t left = wait_for_buffers(timeout_ns);
     fp_buffers_count(buffers(), &after);
-    follow_clock(tracer);
     disarm(tracer);
     if (tracer->library.call.device_synchronize && after.completed == before.completed)
         note(tracer,
@@ -786,7 +785,7 @@ static int topspti_drain(struct fp_tracer *tracer, const struct fp_sink *sink) {
         return 0;
     if (atomic_load(&shared.in_child))
         return -ECHILD;
-    follow_clock(tracer);
+    follow_clock(tracer); // here alone, which one thread runs at a time; the last drain comes after stop
     // A call's callback comes before its record, so buffers that are complete now have theirs in the ring.
     for (bool more = true; more;) {
         more = fp_buffers_take(buffers(), &buffer);
