@@ -12,6 +12,7 @@ LABELS = (
     r"hipCall_\d+",
     r"mc(Runtime|Driver)Call_\d+",
     r"musaRuntimeCall_\d+|muDriverCall_\d+",
+    r"tops(Runtime|Driver)Call_\d+",
     r"(cuda|reserved)\d+",  # NVIDIA's own placeholders
     r"unnamed (runtime|driver) call",  # the vendor gave no name
     r"(runtime|driver)?\s*(call|api|cbid)?\s*\d+",
