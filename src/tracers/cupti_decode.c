@@ -389,8 +389,9 @@ struct settling {
 // call is.
 static void settle_driver_call(void *owner, const struct fp_call_record *call, bool is_nested) {
     struct settling *settling = owner;
+    struct call_row row = call_of(settling->decoder, settling->sink, call->domain, call->cbid);
     if (!is_nested || settling->decoder->options.all_calls)
-        emit_call(settling->decoder, settling->sink, call, !is_nested);
+        emit_call(settling->decoder, settling->sink, call, !is_nested && row.sorts & FP_CALL_LAUNCH);
 }
 
 static void read_call(struct fp_cupti_decoder *decoder, const struct fp_sink *sink, const void *at,
@@ -414,10 +415,10 @@ static void read_call(struct fp_cupti_decoder *decoder, const struct fp_sink *si
             emit_call(decoder, sink, &call, launches);
         return;
     }
-    if (launches) {
+    if (launches || row.sorts & (FP_CALL_CAPTURE_BEGIN | FP_CALL_CAPTURE_END)) {
         struct settling settling = { decoder, sink };
         fp_nested_calls_driver_call(decoder->nested, &call, settle_driver_call, &settling);
-    } else if (all || row.sorts & (FP_CALL_CAPTURE_BEGIN | FP_CALL_CAPTURE_END)) {
+    } else if (all) {
         emit_call(decoder, sink, &call, false);
     }
 }

@@ -373,6 +373,25 @@ static void a_driver_call_that_is_the_launch_itself_is_shown_whoever_stands_arou
     end(&d);
 }
 
+static void a_capture_begun_inside_a_runtime_call_is_shown_once(void **state) {
+    enum { CU_STREAM_BEGIN_CAPTURE = 495, CUDA_STREAM_BEGIN_CAPTURE = 315 };
+    (void)state;
+    struct decoding d;
+    struct made made = { 0 };
+    begin(&d, "13.0.85-late");
+    add_call(&made, DRIVER, CU_STREAM_BEGIN_CAPTURE, 110, 190, 50); // the runtime call's own id
+    add_call(&made, RUNTIME, CUDA_STREAM_BEGIN_CAPTURE, 100, 200, 50);
+    add_call(&made, DRIVER, CU_STREAM_BEGIN_CAPTURE, 300, 400, 51); // the program's own
+    decode_made(&d, &made);
+    fp_cupti_decode_end(d.decoder, &d.all.sink);
+    assert_int_equal(collected_count(&d.all, FP_KIND_RUNTIME), 1);
+    assert_int_equal(collected_count(&d.all, FP_KIND_DRIVER), 1);
+    const struct fp_event *own = event_at(&d.all, FP_KIND_DRIVER, 0);
+    assert_int_equal(own->vendor_id.value, 51);
+    assert_int_equal(own->fields & (FP_BEGINS_CAPTURE | FP_IS_LAUNCH), FP_BEGINS_CAPTURE);
+    end(&d);
+}
+
 static void waiting_driver_calls_are_bounded_and_none_is_lost(void **state) {
     (void)state;
     struct decoding d;
@@ -686,6 +705,7 @@ int main(void) {
         cmocka_unit_test(a_buffer_cut_anywhere_is_read_no_further_and_never_gives_more),
         cmocka_unit_test(a_driver_call_inside_a_runtime_call_is_not_shown),
         cmocka_unit_test(a_driver_call_that_is_the_launch_itself_is_shown_whoever_stands_around_it),
+        cmocka_unit_test(a_capture_begun_inside_a_runtime_call_is_shown_once),
         cmocka_unit_test(waiting_driver_calls_are_bounded_and_none_is_lost),
         cmocka_unit_test(quiet_calls_are_left_out),
         cmocka_unit_test(impossible_times_are_counted_and_give_no_event),
