@@ -39,11 +39,11 @@ def test_the_parity_workload_gives_the_cpus_number(simulator, run_torch):
         """
         import sys
         sys.path.insert(0, sys.argv[1])
-        import flagos, parity
+        import flagos, workload
         assert "flagprof" not in sys.modules
-        print(parity.run("cpu"), parity.run("flagos"))
+        print(workload.run("cpu"), workload.run("flagos"))
         """,
-        WORKLOADS,
+        ROOT / "python" / "flagprof" / "conformance",
         timeout=300,
     ).ok()
     host, device = map(float, done.stdout.split())
