@@ -172,23 +172,24 @@ def _build_at(place, name, make):
     return library
 
 
-def compile_against_torch(sources, watched, arguments=(), title="", places=None, found_at=()):
+def compile_against_torch(sources, watched, arguments=(), title="", places=None, found_at=(), against=()):
     """The path of a shared library made of `sources` for the torch that is installed, built now if it is not there.
 
     `watched`: every file whose change asks for another build. `arguments`: further ones for the compiler; `found_at`: those
-    that only say where files lie, so that the same sources elsewhere need no other build. `title`: how the library is
-    called in the line that says that it is being built. Raises BuildFailed.
+    that only say where files lie, so that the same sources elsewhere need no other build. `against`: the libraries among
+    them, by whose names the linker has the result ask for them. `title`: how the result is called in the line that says
+    that it is being built. Raises BuildFailed.
     """
     torch = Torch()
     arguments = list(arguments)
     try:
-        name = f"{torch.key()}-{_digest(watched, arguments)}"
+        name = f"{torch.key()}-{_digest(watched, [*arguments, *(path.resolve().name for path in against)])}"
     except OSError as error:
         raise BuildFailed(f"a source file is missing: {error}. Install FlagProf again") from error
 
     def make(output):
         say(f"building {title} for torch {torch.version}, once (a few seconds)")
-        _compile(torch, sources, [*arguments, *found_at], output)
+        _compile(torch, sources, [*arguments, *found_at, *against], output)
 
     for place in places or _places():
         library = _build_at(place, name, make)
@@ -213,8 +214,11 @@ def adaptor(ablation=False):
     kineto = source / "kineto"
     watched = sorted(kineto.glob("*.cc")) + sorted(kineto.glob("*.h")) + sorted((include / "flagprof").glob("*.h"))
     title = "the adaptor to torch.profiler" + (" with test faults" if ablation else "")
-    found_at = [f"-I{source}", f"-I{include}", str(library)]
-    return compile_against_torch([f"kineto/{name}" for name in SOURCES], watched, arguments, title, found_at=found_at)
+    found_at = [f"-I{source}", f"-I{include}"]
+    # A wheel's library has another soname than a build tree's: an adaptor made for one does not load with the other.
+    return compile_against_torch(
+        [f"kineto/{name}" for name in SOURCES], watched, arguments, title, found_at=found_at, against=[library]
+    )
 
 
 if __name__ == "__main__":

@@ -17,7 +17,8 @@ from flagprof import _build
 from pathlib import Path
 source = Path(sys.argv[1])
 try:
-    print(_build.compile_against_torch([source], [source], title="a test library"))
+    against = list(map(Path, sys.argv[2:]))
+    print(_build.compile_against_torch([source], [source], title="a test library", against=against))
 except _build.BuildFailed as failed:
     print("failed:", failed)
 """
@@ -32,8 +33,8 @@ def source(tmp_path):
 
 @pytest.fixture
 def build(run_torch, source, tmp_path):
-    def call(env=None, **named):
-        return run_torch(BUILD, source, env={"XDG_CACHE_HOME": tmp_path / "cache", **(env or {})}, **named).ok()
+    def call(*against, env=None, **named):
+        return run_torch(BUILD, source, *against, env={"XDG_CACHE_HOME": tmp_path / "cache", **(env or {})}, **named).ok()
 
     return call
 
@@ -52,6 +53,15 @@ def test_a_library_is_built_once_and_again_when_a_source_changes(build, source, 
     other = build()
     assert built(other) != built(first) and len(said(other)) == 1
     assert not [path for path in (tmp_path / "cache" / "flagprof" / "adaptors").iterdir() if path.suffix == ".all"]
+
+
+def test_a_library_under_another_name_asks_for_a_build_of_its_own_and_one_elsewhere_does_not(build, tmp_path):
+    places = [tmp_path / folder / name for folder, name in (("a", "libx.so.0"), ("b", "libx.so.0"), ("c", "libx.so"))]
+    for place in places:
+        place.parent.mkdir()
+        subprocess.run(["cc", "-shared", "-o", place, "-x", "c", "/dev/null", f"-Wl,-soname,{place.name}"], check=True)
+    tree, same, wheel = (built(build(place)) for place in places)
+    assert tree == same != wheel
 
 
 def test_the_key_names_torch_its_commit_its_abi_and_python(build, run_torch):
