@@ -59,7 +59,7 @@ test: test-venv cupti roctracer
 	@$(VENV)/bin/python tests/run.py $(STEPS)
 test-list:
 	@$(PYTHON) tests/run.py --list
-test-matrix: test-packages
+test-matrix: cupti
 	@$(PYTHON) tests/matrix.py $(TORCH)
 test-layouts: test-venv
 	@$(STEP) "Fetching all sixteen CUPTI releases" $(VENV)/bin/python scripts/fetch_cupti.py --all

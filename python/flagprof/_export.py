@@ -23,10 +23,10 @@ def add_findings(profile, path, before):
     if not findings or after is None or after == before:
         return
     try:
-        with open(path, "r+b") as file:
+        with open(path, "r+b", buffering=0) as file:
             _append(file, findings.encode())
     except OSError:
-        pass  # the trace itself is whole, and there is nobody to tell who could do something about it
+        pass  # the trace is as torch wrote it, and there is nobody to tell who could do something about it
 
 
 # Only to what is seen to be a JSON object, as text.
@@ -36,12 +36,28 @@ def _append(file, members):
     size = file.seek(0, os.SEEK_END)
     first = max(1, size - TAIL_BYTES)
     file.seek(first)
-    tail = file.read().rstrip()
+    end = file.read()
+    tail = end.rstrip()
     if not tail.endswith(b"}"):
         return
     body = tail[:-1].rstrip()
     if not body:
         return
-    file.seek(first + len(body))
-    file.write(b",\n  " + members + b"\n}\n")
+    _replace_end(file, first + len(body), end[len(body) :], b",\n  " + members + b"\n}\n")
+
+
+# A disk that is full leaves the old end, without which the file were no JSON.
+def _replace_end(file, at, old, new):
+    try:
+        _write(file, at, new)
+    except OSError:
+        file.truncate(at + len(old))
+        _write(file, at, old)
+        raise
+
+
+def _write(file, at, data):
+    file.seek(at)
+    while data:
+        data = data[file.write(data) :]
     file.truncate()

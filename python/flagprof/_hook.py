@@ -1,6 +1,6 @@
-# _hook.py - the one thing that importing FlagProf does: torch.profiler's classes call _torch at four moments.
+# _hook.py - the one thing that importing FlagProf does: torch.profiler's classes call _torch at its moments.
 #
-# In:  `import flagprof`, before or after `import torch`. Out: the same classes, with four methods wrapped; they can be
+# In:  `import flagprof`, before or after `import torch`. Out: the same classes, with five methods wrapped; they can be
 #      subclassed and tested with isinstance as before. torch is not imported here: where it is not there yet, its
 #      profiler is wrapped when it comes.
 

@@ -26,7 +26,8 @@ static void compare_ledger(struct fp_check *check, struct fp_text kinds, const c
     fp_check_find(check, FP_RULE_LEDGER_MISMATCH, UINT64_MAX, 0, fp_text_of(text));
 }
 
-static void judge_ledger(struct fp_check *check, struct fp_text ledger) {
+// `part`: the file says itself that it holds a part of a recording, or several: it need not hold what one kept.
+static void judge_ledger(struct fp_check *check, struct fp_text ledger, bool part) {
     struct fp_trace_field field;
     static const struct {
         const char *kind;
@@ -38,13 +39,15 @@ static void judge_ledger(struct fp_check *check, struct fp_text ledger) {
     if (fp_json_find(ledger, "complete", &field) && field.type == 'f')
         fp_check_find(check, FP_RULE_LEDGER_INCOMPLETE, UINT64_MAX, 0,
                       fp_text_of("flagprof_ledger: \"complete\": false"));
-    if (!fp_json_find(ledger, "kinds", &field))
+    if (part || !fp_json_find(ledger, "kinds", &field))
         return;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
         compare_ledger(check, fp_field_text(&field), rows[i].kind, check->by_category[rows[i].category]);
 }
 
 void fp_header_judge(struct fp_check *check, const struct fp_reader *reader) {
+    bool part = fp_reader_header_named(reader, "flagprof_cut") != NULL ||
+                fp_reader_header_named(reader, "flagprof_merge") != NULL;
     for (size_t i = 0; i < fp_reader_header_count(reader); i++) {
         const struct fp_trace_header *header = fp_reader_header(reader, i);
         // A secret may be the header's key itself.
@@ -52,6 +55,6 @@ void fp_header_judge(struct fp_check *check, const struct fp_reader *reader) {
             find_secret(check, header->key);
         fp_secrets_find(header->value, find_secret, check);
         if (fp_text_equals(header->key, "flagprof_ledger"))
-            judge_ledger(check, header->value);
+            judge_ledger(check, header->value, part);
     }
 }

@@ -238,12 +238,13 @@ static int keep_keys(struct fp_merge *merge, struct fp_merge_file *file, const s
     int code = 0;
     for (size_t i = 0; i < fp_reader_header_count(reader) && !code; i++) {
         const struct fp_trace_header *header = fp_reader_header(reader, i);
-        if (header->kept && header->value.size <= KEY_LIMIT)
-            code = add_key(file, &mender, header);
-        if (!code && merge->drop_secrets && header->kept && header->value.size <= KEY_LIMIT)
-            code = clean_key(merge, &file->keys[file->key_count - 1]);
-        else
+        if (!header->kept || header->value.size > KEY_LIMIT) {
             file->keys_too_large++;
+            continue;
+        }
+        code = add_key(file, &mender, header);
+        if (!code && merge->drop_secrets)
+            code = clean_key(merge, &file->keys[file->key_count - 1]);
     }
     fp_mender_free(&mender);
     return code;

@@ -316,6 +316,7 @@ int fp_store_join(struct fp_store *store, int64_t start_ns, int64_t end_ns, stru
     }
     if (done)
         return 0;
+    store->join_failed = true;
     fp_error_set(err, "out of memory while joining %zu records: some operators or arrows are missing",
                  store->count);
     return -ENOMEM;

@@ -70,7 +70,7 @@ static bool all_outside(const struct fp_ledger *ledger) {
 void fp_ledger_settle(struct fp_store *store) {
     struct fp_ledger *ledger = &store->ledger;
     uint64_t missing = sum_lost(ledger) + ledger->failed_pushes + ledger->failed_pops + store->names_lost +
-                       store->correlations_lost;
+                       store->correlations_lost + store->extras_lost + store->join_failed;
     for (int kind = 0; kind < FP_KIND_COUNT; kind++)
         missing += ledger->rows[kind].unpaired;
     ledger->complete = missing == 0 && !all_outside(ledger);

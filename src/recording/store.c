@@ -242,8 +242,12 @@ static void sink_event(void *owner, const struct fp_event *event) {
     uint32_t told = fields;
     fill_details(record, event, &fields);
     bool wide = fields != told;
-    if ((event->extra_count || wide) && add_extras(store, event, wide))
-        fields |= FP_HAS_EXTRAS;
+    if (event->extra_count || wide) {
+        if (add_extras(store, event, wide))
+            fields |= FP_HAS_EXTRAS;
+        else
+            store->extras_lost++;
+    }
     if (event->framework_id.present) {
         record->framework_id = event->framework_id.value;
         fields |= FP_HAS_FRAMEWORK_ID;

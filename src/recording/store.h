@@ -38,8 +38,9 @@ struct fp_store {
     size_t range_count, range_capacity;
     struct fp_names *names;
     struct fp_ledger ledger;
-    uint64_t names_lost, correlations_lost;
-    char *notes; // newline-separated
+    uint64_t names_lost, correlations_lost, extras_lost;
+    bool join_failed; // for want of memory
+    char *notes;      // newline-separated
 };
 
 int fp_store_open(struct fp_store *store); // 0 or -ENOMEM

@@ -396,11 +396,7 @@ static void judge_silence(struct fp_tracer *tracer) {
 }
 
 static uint32_t flush(struct fp_tracer *tracer, const char *what) {
-    atomic_store(&shared.flushing, true);
-    uint32_t result =
-        fp_cupti_say(&tracer->library, what, tracer->library.call.flush_all(FP_CUPTI_FLUSH_FORCED));
-    atomic_store(&shared.flushing, false);
-    return result;
+    return fp_cupti_say(&tracer->library, what, tracer->library.call.flush_all(FP_CUPTI_FLUSH_FORCED));
 }
 
 // Ends the session's part that CUPTI has: flushed first, since a kind that is switched off may forget what it
@@ -434,8 +430,10 @@ static int cupti_stop(struct fp_tracer *tracer, uint64_t timeout_ns, struct fp_e
         atomic_store(&tracer->stopped, true);
         return -ECHILD;
     }
+    atomic_store(&shared.flushing, true);
     uint32_t status = end_recording(tracer);
-    uint32_t left = wait_for_buffers(timeout_ns);
+    uint32_t left = wait_for_buffers(timeout_ns); // threads of CUPTI's bring some when the flush has returned
+    atomic_store(&shared.flushing, false);
     forget_wake();
     judge_silence(tracer);
     log_buffers(tracer);

@@ -635,8 +635,10 @@ void fp_cupti_count_records(const struct fp_cupti_layout *layout, const uint8_t 
     for (size_t at = 0; at + sizeof(uint32_t) <= valid;) {
         uint32_t kind = kind_at(buffer + at);
         int shape = fp_cupti_shape_of(kind);
-        if (shape < 0)
-            return; // its size is not known, so neither is what follows
+        if (shape < 0) { // its size is not known, so neither is what follows
+            counts[FP_KIND_COUNT]++;
+            return;
+        }
         if (kind != FP_CUPTI_KIND_EXTERNAL_CORRELATION && shapes[shape].read)
             counts[event_kind_of(kind)]++;
         at += layout->sizes[shape];

@@ -455,6 +455,10 @@ static void a_kind_that_the_iterator_does_not_know_is_counted_and_what_stood_bef
     add_kernel(&made, 900, 950, 1);
     add(&made, alien, sizeof(alien));
     add_kernel(&made, 900, 950, 2);
+    uint64_t dropped[FP_KIND_COUNT + 1] = { 0 }; // were it a spare
+    fp_cupti_count_records(&d.layout, made.bytes, made.used, dropped);
+    assert_int_equal(dropped[FP_KIND_KERNEL], 1);
+    assert_int_equal(dropped[FP_KIND_COUNT], 1);
     decode_made(&d, &made);
     assert_int_equal(collected_count(&d.all, FP_KIND_KERNEL), 1);
     assert_int_equal(d.all.lost[FP_KIND_COUNT][FP_LOSS_UNKNOWN_KIND], 1);

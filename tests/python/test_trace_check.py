@@ -194,6 +194,22 @@ def test_flagprofs_ledger_is_held_against_the_events(run_cli, tmp_path, kept, co
     assert status == (1 if rule == "ledger-mismatch" else 0)
 
 
+@pytest.mark.parametrize("verb", ["cut", "convert"])
+def test_a_part_of_a_recording_need_not_hold_what_its_ledger_kept(run_cli, tmp_path, verb):
+    trace = json.loads(case("64").read_text())
+    names = [event["name"] for event in trace["traceEvents"] if event.get("cat") == "kernel"]
+    kernels = len(names)
+    trace["flagprof_ledger"] = {"complete": True, "kinds": {"kernel": {"kept": kernels}}}
+    whole, part = tmp_path / "whole.json", tmp_path / "part.json"
+    whole.write_text(json.dumps(trace))
+    assert "ledger-mismatch" not in findings_of(run_cli, whole)[0]
+    run_cli(verb, whole, "--exclude", f"^{names[0]}$", "-o", part).ok()
+    kept = json.loads(part.read_text())
+    assert sum(event.get("cat") == "kernel" for event in kept["traceEvents"]) < kernels
+    assert kept["flagprof_ledger"] == trace["flagprof_ledger"] and "flagprof_cut" in kept
+    assert "ledger-mismatch" not in findings_of(run_cli, part)[0]
+
+
 def test_strict_makes_warnings_fail(run_cli):
     assert run_cli("check", case("52")).returncode == 0
     assert run_cli("check", "--strict", case("52")).returncode == 1

@@ -88,6 +88,13 @@ def test_case_59_both_headers_are_kept(merge, fixtures_dir):
     assert "distributedInfo" not in trace  # it would be one rank's
 
 
+@pytest.mark.parametrize("size, told", [(1000, False), ((1 << 20) + 1, True)])
+def test_only_a_header_value_that_is_too_large_is_said_to_be_left_out(run_cli, write, tmp_path, size, told):
+    files = [write(f"rank{rank}.json", [{"ph": "i", "name": "a", "ts": rank}], note="x" * size) for rank in range(2)]
+    done = run_cli("merge", "--anyway", *files, "-o", tmp_path / "all.json").ok()
+    assert ("left out" in done.stdout + done.stderr) == told, done
+
+
 def test_case_59_a_missing_header_is_no_error(merge, fixtures_dir):
     files = case(fixtures_dir, RANKS_59[0], "59-merge-id-collisions-no-header")
     trace, report = merge(files)

@@ -317,5 +317,5 @@ def bench():
         elif said:
             result.add(Result.skip(command[-1].name, said[1]))
         else:
-            result.passed += 1
+            result.add(Result(1, shown=ran.output))
     return result
