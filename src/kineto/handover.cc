@@ -40,6 +40,9 @@ constexpr Appearance APPEARANCES[FP_KIND_COUNT] = {
     { false, ActivityType::GPU_USER_ANNOTATION, ActivityType::GPU_USER_ANNOTATION, "" },
 };
 
+// Vendor ids have 32 bits, and torch's, counted from 1, do not come this far.
+constexpr int64_t NOBODYS_IDS = INT64_C(1) << 32;
+
 // torch-cuda's lane of what the vendor's library took itself.
 constexpr int64_t OVERHEAD_PROCESS = -1;
 
@@ -107,9 +110,14 @@ int64_t Activity::duration() const {
     return record_->end_ns - record_->start_ns;
 }
 
-// 0 for overhead: Kineto would show another number as some operator's External id.
+// 0 for overhead: Kineto would show another number as some operator's External id. A call without a vendor id gets a
+// number that is nobody's: torch takes 0 for that of the operator around it, whose device time its tables then count
+// twice [MEASURED: torch 2.13].
 int64_t Activity::correlationId() const {
-    return fp_record_kind(record_) == FP_KIND_OVERHEAD ? 0 : record_->vendor_id;
+    fp_kind kind = fp_record_kind(record_);
+    if (kind == FP_KIND_OVERHEAD)
+        return 0;
+    return record_->vendor_id == 0 && fp_kind_is_host_call(kind) ? NOBODYS_IDS + index_ : record_->vendor_id;
 }
 
 // Type 2 on what starts nothing makes torch 2.11 lose the whole profile at stop.
