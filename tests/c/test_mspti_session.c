@@ -204,19 +204,20 @@ static void signs_that_disagree_are_said(void **state) {
 }
 
 static void set_directly(void) {
-    void *device = NULL;
+    void *memory = NULL;
     load_ascendcl();
     open_tracer();
-    CHECK_EQUAL(flagsim_malloc(&device, 64), 0);
+    CHECK_EQUAL(flagsim_malloc(&memory, 192), 0);
+    uint8_t *device = memory; // 64 bytes a set: they may run side by side
     flagsim_stream *stream = NULL;
     CHECK_EQUAL(flagsim_stream_create(&stream), 0);
     collect_begin(&all);
     start();
     CHECK_EQUAL(CALL("aclrtMemset", acl_set, device, 64, 9, 48), 0);
-    CHECK_EQUAL(CALL("aclrtMemsetAsync", acl_set_async, device, 64, 10, 24, stream), 0);
+    CHECK_EQUAL(CALL("aclrtMemsetAsync", acl_set_async, device + 64, 64, 10, 24, stream), 0);
     void *handle = dlopen(ASCENDCL, RTLD_LAZY | RTLD_NOLOAD);
     acl_set direct = (acl_set)(uintptr_t)dlsym(handle, "aclrtMemset");
-    CHECK_EQUAL(direct(device, 64, 11, 16), 0); // by a handle of its own: past the interposer
+    CHECK_EQUAL(direct(device + 128, 64, 11, 16), 0); // by a handle of its own: past the interposer
     flagsim_device_synchronize();
     CHECK_EQUAL(stop(), 0);
     CHECK_EQUAL(collected_count(&all, FP_KIND_MEMSET), 2);
