@@ -99,13 +99,7 @@ static int to_json(const struct fp_options *options, const struct convert_option
                    const struct form *form, const struct fp_input *input, const struct fp_cut *kept,
                    const char *target, struct outcome *outcome, struct fp_error *err) {
     struct fp_rewrite_result result;
-    char said[96];
-    if (kept)
-        snprintf(said, sizeof(said), "{\"events_before\": %llu, \"events_kept\": %llu}",
-                 (unsigned long long)kept->events, (unsigned long long)kept->kept_events);
     struct fp_rewrite rewrite = { .verb = "convert",
-                                  .own_key = kept ? "flagprof_cut" : NULL,
-                                  .own_value = kept ? said : NULL,
                                   .style = own->pretty    ? FP_EMIT_PRETTY
                                            : own->compact ? FP_EMIT_COMPACT
                                                           : FP_EMIT_AS_IS,

@@ -60,20 +60,15 @@ static int cut_file(const struct fp_options *options, const struct cut_options *
     struct fp_reader_options reading = fp_input_reader_options(options);
     struct fp_cut *cut = &outcome->cut;
     struct fp_input input;
-    char said[96];
     int code = fp_input_open(path, true, &input, err);
     if (code)
         return code;
     char *target = fp_input_target(options, &input, NULL, err);
     code = target ? fp_cut_plan(input.path, select, &reading, cut, err) : -EINVAL;
     if (!code) {
-        snprintf(said, sizeof(said), "{\"events_before\": %llu, \"events_kept\": %llu}",
-                 (unsigned long long)cut->events, (unsigned long long)cut->kept_events);
         struct fp_rewrite rewrite = { .verb = "cut",
                                       .drop_metadata = own->drop_metadata,
-                                      .drop_secrets = own->drop_secrets,
-                                      .own_key = "flagprof_cut",
-                                      .own_value = said };
+                                      .drop_secrets = own->drop_secrets };
         code = fp_rewrite_run(&rewrite, options, &input, cut, target, &outcome->written, err);
         snprintf(outcome->finding, sizeof(outcome->finding), "%s", fp_select_finding(select));
         outcome->to_standard = strcmp(target, "-") == 0;

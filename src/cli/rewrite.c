@@ -6,14 +6,19 @@
 #include "cli/rewrite.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/secrets.h"
 #include "cli/progress.h"
 
+// A file that holds a part says so itself, and of how many events.
+#define PART_KEY "flagprof_cut"
+
 struct course {
     const struct fp_rewrite *rewrite;
+    char part[96]; // the value of PART_KEY; "" for a whole file
     struct fp_rewrite_result *result;
     char *redacted;
     int failed;
@@ -24,7 +29,7 @@ static bool is_needed(struct fp_text key) {
     static const char *needed[] = {
         "schemaVersion",  "displayTimeUnit", "baseTimeNanoseconds", "deviceProperties", "distributedInfo",
         "traceName",      "trace_id",        "stackFrames",         "samples",          "flagprof",
-        "flagprof_merge", "flagprof_cut",
+        "flagprof_merge", PART_KEY,
     };
     for (size_t i = 0; i < sizeof(needed) / sizeof(*needed); i++)
         if (fp_text_equals(key, needed[i]))
@@ -57,7 +62,7 @@ static bool redact(struct course *course, struct fp_text key, struct fp_text *va
 
 static bool filter_header(void *user, const struct fp_trace_header *header, struct fp_text *value) {
     struct course *course = user;
-    if (course->rewrite->own_key && fp_text_equals(header->key, course->rewrite->own_key))
+    if (course->part[0] && fp_text_equals(header->key, PART_KEY))
         return false; // an older one of the same name gives way
     if (course->rewrite->drop_metadata && !is_needed(header->key)) {
         course->result->keys_dropped++;
@@ -93,7 +98,8 @@ static struct fp_emit *begin(struct course *course, const struct fp_reader *read
     if (!emit)
         return NULL;
     fp_emit_set_header_filter(emit, filter_header, course);
-    fp_emit_set_last(emit, course->rewrite->own_key, course->rewrite->own_value);
+    if (course->part[0])
+        fp_emit_set_last(emit, PART_KEY, course->part);
     return emit;
 }
 
@@ -139,6 +145,9 @@ int fp_rewrite_run(const struct fp_rewrite *rewrite, const struct fp_options *op
                    const struct fp_input *input, const struct fp_cut *cut, const char *target,
                    struct fp_rewrite_result *result, struct fp_error *err) {
     struct course course = { .rewrite = rewrite, .result = result };
+    if (cut)
+        snprintf(course.part, sizeof(course.part), "{\"events_before\": %llu, \"events_kept\": %llu}",
+                 (unsigned long long)cut->events, (unsigned long long)cut->kept_events);
     struct fp_reader_options reading = fp_input_reader_options(options);
     struct fp_output_options writing = { sizeof(writing), rewrite->packing, rewrite->level };
     struct fp_reader *reader = NULL;

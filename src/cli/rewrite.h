@@ -21,11 +21,9 @@ struct fp_rewrite {
     void *user;
     const char *verb;
     enum fp_emit_style style;
-    bool drop_metadata;  // top-level keys that no viewer and no analysis needs
-    bool drop_secrets;   // their values become "[removed]"
-    const char *own_key; // a top-level key to add, and its value as JSON; may be NULL
-    const char *own_value;
-    int packing; // as in fp_output_options
+    bool drop_metadata; // top-level keys that no viewer and no analysis needs
+    bool drop_secrets;  // their values become "[removed]"
+    int packing;        // as in fp_output_options
     int level;
 };
 
