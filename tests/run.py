@@ -31,6 +31,8 @@ class Step:
 
 BUILD, CLANG, ASAN, TSAN, FUZZ = (tree.BUILD, *(tree.BUILD / name for name in ("clang", "asan", "tsan", "fuzz")))
 
+FAILURE_TAIL = 12  # lines of a failure that are said again at the end
+
 # Rows of their own, so that each has its time on a line; `python` runs whatever is in none of them.
 PYTHON_SUITES = {
     "parity": ("test_parity*.py",),
@@ -134,7 +136,7 @@ def print_skips(skipped, out):
 def run_steps(steps, out=sys.stdout):
     """Runs the steps and prints; returns the exit status."""
     passed = failed = skipped = 0
-    broken = set()
+    broken, at_the_end = set(), []
     begin = time.monotonic()
     for step in steps:
         print(f"{step.name:<10} ", end="", file=out, flush=True)
@@ -149,13 +151,18 @@ def run_steps(steps, out=sys.stdout):
             print("".join(f"    {line}\n" for line in result.shown.splitlines()), end="", file=out, flush=True)
         for name, output in result.failures:
             print(f"\n--- FAILED {step.name}: {name}\n{output.rstrip()}\n", file=out, flush=True)
+            at_the_end.append((f"{step.name}: {name}", output.rstrip().splitlines()[-FAILURE_TAIL:]))
         print_skips(result.skipped, out)
         if failures:
             broken.add(step.name)
         if not result.passed and not failures and not result.skipped:
             failures = 1
             print(f"    {step.name} ran no test, which counts as a failure", file=out)
+            at_the_end.append((step.name, ["ran no test"]))
         passed, failed, skipped = passed + result.passed, failed + failures, skipped + len(result.skipped)
+    # Said again here: a log is often kept by its last lines alone, and these are what somebody then needs.
+    for name, lines in at_the_end:
+        print(f"\n--- FAILED {name}", *(f"    {line}" for line in lines), sep="\n", file=out)
     print(f"\n{time.monotonic() - begin:.0f} s in all", file=out)
     print(f"{passed} passed, {failed} failed, {skipped} skipped", file=out, flush=True)
     return 1 if failed else 0

@@ -40,6 +40,13 @@ def test_a_failure_shows_its_whole_output_and_fails_the_run():
     assert text.splitlines()[-1] == "2 passed, 1 failed, 0 skipped"
 
 
+def test_the_closing_lines_say_again_what_failed_and_with_which_words():
+    steps = (step("a", Result(0, [("broken", "first\n" * 40 + "the cause")])), *(step(f"s{n}", Result(1)) for n in range(50)))
+    _, text = printed(*steps)
+    end = text.split("s49", 1)[1]
+    assert "FAILED a: broken" in end and "the cause" in end and end.count("first") < run.FAILURE_TAIL
+
+
 def test_a_step_whose_need_failed_is_not_run_and_says_why():
     ran = []
     status, text = printed(

@@ -21,7 +21,7 @@ SANITIZER_ENV = {
 }
 # -O1: half the compile time, and stacks as they are in the source.
 SANITIZED_BUILD = ("-DCMAKE_BUILD_TYPE=None", "-DCMAKE_C_FLAGS=-O1 -g", "-DCMAKE_CXX_FLAGS=-O1 -g")
-FUZZ_SECONDS = int(os.environ.get("FLAGPROF_FUZZ_SECONDS", "5"))
+FUZZ_SECONDS = int(os.environ.get("FLAGPROF_FUZZ_SECONDS", "10"))
 
 
 # How CMake says what it does without: "-- NAME is left out: REASON".
