@@ -140,8 +140,7 @@ FLAGSIM_EXPORT int flagsim_event_elapsed_ns(flagsim_event *begin, flagsim_event 
 
 enum {
     // Launched through the vendor's lower interface alone, with no runtime call around it, as vendors'
-    // libraries do
-    // with some of their kernels (48 of 801 in a training step on an H200).
+    // libraries do with some of their kernels (48 of 801 in a training step on an H200).
     FLAGSIM_LAUNCH_LOW_LEVEL = 1u << 0,
     // Launched through the runtime's call with attributes (cudaLaunchKernelExC and its kin).
     FLAGSIM_LAUNCH_EXTENDED = 1u << 1,

@@ -1,9 +1,7 @@
-// fuzz_trace_reader.c - any bytes at all, read as a trace: strict, with salvage, packed, in blocks of every
-// size, and judged.
+// fuzz_trace_reader.c - any bytes at all, read as a trace: strict, with salvage, packed, in blocks of every size, judged.
 //
-// In:  bytes as a file would hold them (gzip and zstd are told by their first bytes). Out: nothing; it must
-// not crash, hang,
-//      leak or read two ways differently.
+// In:  bytes as a file would hold them (gzip and zstd are told by their first bytes).
+// Out: nothing; it must not crash, hang, leak or read two ways differently.
 
 #include <stdio.h>
 #include <stdlib.h>
