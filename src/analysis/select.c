@@ -78,7 +78,9 @@ bool fp_select_time(const char *text, int64_t *ns, bool *absolute) {
     // "1e3s" is a number and a unit; "1.5e" is neither.
     for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
         if (strcmp(text + size, units[i].name) == 0)
-            return fp_number_scaled((struct fp_text){ text, size }, units[i].shift, ns, NULL) == FP_NUMBER_OK;
+            return fp_number_scaled((struct fp_text){ text, size }, units[i].shift, ns, NULL) ==
+                       FP_NUMBER_OK &&
+                   (text[size] || *absolute || *ns == 0); // 10 of what? Only 0 is the same in every unit
     return false;
 }
 
@@ -147,10 +149,18 @@ static int read_time(const char *option, const char *text, bool *has, bool *abso
     *has = true;
     if (fp_select_time(text, ns, absolute))
         return 0;
-    fp_error_set(
-        err,
-        "--%s '%s' is no time. Write 1.5ms, 20us or 3s after the trace's start, or @ and a ts of the file",
-        option, text);
+    if (text[strspn(text, "0123456789.")] == '\0')
+        fp_error_set(
+            err,
+            "--%s %s has no unit: %sns, %sus, %sms or %ss after the trace's start, or @%s for a ts of "
+            "the file",
+            option, text, text, text, text, text, text);
+    else
+        fp_error_set(
+            err,
+            "--%s '%s' is no time. Write 1.5ms, 20us or 3s after the trace's start, or @ and a ts of "
+            "the file",
+            option, text);
     return -EINVAL;
 }
 

@@ -64,7 +64,8 @@ bool fp_select_by_kind(const struct fp_select *select);
 // say.
 const char *fp_select_finding(const struct fp_select *select);
 
-// Time text as above to nanoseconds. `absolute` is set for "@".
+// Time text as above to nanoseconds; only 0 may stand without a unit. `absolute` is set for "@", whose number
+// is in microseconds like every ts.
 bool fp_select_time(const char *text, int64_t *ns, bool *absolute);
 
 #endif

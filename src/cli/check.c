@@ -352,10 +352,8 @@ int fp_check_main(int argc, char **argv) {
         return explain(options.explain);
     if (!read_rule_set(&options))
         return FP_EXIT_CANNOT;
-    if (!options.shared.path_count) {
-        fp_say("check", "which file? Usage: flagprof check %s", usage.synopsis);
-        return FP_EXIT_CANNOT;
-    }
+    if (!options.shared.path_count)
+        return fp_say_usage(&usage, "which file?");
     struct fp_feed_output out;
     if (!fp_feed_output_begin(&out, &options.shared, "check"))
         return FP_EXIT_CANNOT;

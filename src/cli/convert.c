@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "analysis/csv.h"
 #include "analysis/database.h"
@@ -64,6 +65,14 @@ static const struct form {
 
 #define FORM_COUNT (sizeof(forms) / sizeof(*forms))
 
+// A folder and standard output have no ending: what goes there is JSON unless --as says otherwise.
+static bool has_no_ending(const char *output) {
+    struct stat found;
+    return !output || strcmp(output, "-") == 0 || output[strlen(output) - 1] == '/' ||
+           (stat(output, &found) == 0 && !S_ISREG(found.st_mode));
+}
+
+// NULL: neither says which.
 static const struct form *form_of(const struct convert_options *own, const char *output) {
     const struct form *best = NULL;
     size_t size = output ? strlen(output) : 0;
@@ -75,7 +84,7 @@ static const struct form *form_of(const struct convert_options *own, const char 
                           (!best || tail > strlen(best->name)))
             best = &forms[i];
     }
-    return best || own->as ? best : &forms[0];
+    return best || own->as || !has_no_ending(output) ? best : &forms[0];
 }
 
 struct outcome {
@@ -260,6 +269,19 @@ static int convert_files(const struct fp_options *options, const struct convert_
     return good ? FP_EXIT_OK : FP_EXIT_CANNOT;
 }
 
+static void say_unknown(const struct convert_options *own, const char *output) {
+    char names[160];
+    size_t used = 0;
+    for (size_t i = 0; i < FORM_COUNT; i++)
+        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s%s", i ? ", " : "",
+                                 own->as ? "" : ".", forms[i].name);
+    if (own->as)
+        fp_say("convert", "--as %s is no form that is known here. Known are %s", own->as, names);
+    else
+        fp_say("convert", "%s: its ending names no form. Known are %s; or name one: --as json", output,
+               names);
+}
+
 int fp_convert_main(int argc, char **argv) {
     struct convert_options own = { 0 };
     const struct fp_option rows[] = {
@@ -295,11 +317,11 @@ int fp_convert_main(int argc, char **argv) {
         return status;
     const struct form *form = form_of(&own, options.output);
     if (!form || (own.pretty && own.compact) || own.level > 19) {
-        fp_say("convert",
-               !form ? "--as %s is no form that is known here; `flagprof convert --help` lists them"
-               : own.level > 19 ? "--level goes from 1 to 19"
-                                : "--pretty and --compact exclude each other",
-               own.as);
+        if (form)
+            fp_say("convert", own.level > 19 ? "--level goes from 1 to 19"
+                                             : "--pretty and --compact exclude each other");
+        else
+            say_unknown(&own, options.output);
         return FP_EXIT_CANNOT;
     }
     if (fp_select_new(&options.select, &select, &err)) {

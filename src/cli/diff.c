@@ -544,13 +544,12 @@ int fp_diff_main(int argc, char **argv) {
     const struct fp_usage usage = {
         .verb = "diff",
         .summary = "what changed between two traces, beyond the noise",
-        .synopsis = "BASE TEST | --base FILE ... --test FILE ...",
+        .synopsis = "[options] BASE TEST | --base FILE ... --test FILE ...",
         .text = text,
         .examples = examples,
         .exit_status = "0 compared, 1 a limit of --fail-on was exceeded, 2 cannot read",
         .groups = FP_GROUP_FORMAT | FP_GROUP_OUTPUT | FP_GROUP_SELECT | FP_GROUP_READ,
         .own = rows,
-        .least_paths = 1,
     };
     struct fp_options options;
     struct sides sides;
@@ -560,11 +559,8 @@ int fp_diff_main(int argc, char **argv) {
         fp_say("diff", per < 0 ? "--per is run, call or step" : "--by is kernel, operator, call or all");
         status = FP_EXIT_CANNOT;
     }
-    if (status < 0 && !split(&options, &own, &sides)) {
-        fp_say("diff",
-               "which files on which side? flagprof diff BASE TEST, or --base FILE ... --test FILE ...");
-        status = FP_EXIT_CANNOT;
-    }
+    if (status < 0 && !split(&options, &own, &sides))
+        status = fp_say_usage(&usage, "which files on which side?");
     if (status < 0)
         status = run(&options, &own, &sides, (enum per)per);
     fp_text_list_free(&own.limits);

@@ -29,7 +29,7 @@ static const struct fp_verb verbs[] = {
 static void print_help(FILE *out) {
     fputs("flagprof - records what an accelerator did, and reads the traces that anyone recorded\n\n"
           "usage: flagprof VERB [options] [FILE ...]\n"
-          "       flagprof VERB --help      what a verb does, with examples\n"
+          "       flagprof VERB --help      what a verb does, with examples (or: flagprof help VERB)\n"
           "       flagprof --version\n\nverbs:\n",
           out);
     for (const struct fp_verb *verb = verbs; verb->name; verb++)
@@ -58,6 +58,23 @@ static void catch_ends(void) {
     }
 }
 
+static int run_verb(const char *name, int argc, char **argv) {
+    const struct fp_verb *verb = find_verb(name);
+    if (verb)
+        return verb->main(argc, argv);
+    fprintf(stderr, "flagprof: there is no verb '%s'. `flagprof --help` lists them.\n", name);
+    return FP_EXIT_CANNOT;
+}
+
+static int help(int argc, char **argv) {
+    if (argc > 2) {
+        char *asked[] = { argv[2], (char[]){ "--help" }, NULL };
+        return run_verb(argv[2], 2, asked);
+    }
+    print_help(stdout);
+    return FP_EXIT_OK;
+}
+
 int main(int argc, char **argv) {
     // A closed pipe and a size limit become write errors with a sentence, after which nothing half-written is
     // left.
@@ -72,14 +89,7 @@ int main(int argc, char **argv) {
         puts("flagprof " FLAGPROF_VERSION);
         return FP_EXIT_OK;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
-        print_help(stdout);
-        return FP_EXIT_OK;
-    }
-    const struct fp_verb *verb = find_verb(argv[1]);
-    if (!verb) {
-        fprintf(stderr, "flagprof: there is no verb '%s'. `flagprof --help` lists them.\n", argv[1]);
-        return FP_EXIT_CANNOT;
-    }
-    return verb->main(argc - 1, argv + 1);
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0)
+        return help(argc, argv);
+    return run_verb(argv[1], argc - 1, argv + 1);
 }

@@ -407,7 +407,7 @@ int fp_merge_main(int argc, char **argv) {
     const struct fp_usage usage = {
         .verb = "merge",
         .summary = "puts the traces of many ranks into one, and compares their clocks",
-        .synopsis = "RANK0 RANK1 ... [-o ALL]",
+        .synopsis = "[options] RANK_FILE ... [-o ALL]",
         .text = text,
         .examples = examples,
         .exit_status =

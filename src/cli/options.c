@@ -86,8 +86,8 @@ static const struct shared_option shared_options[] = {
       set_include },
     { FP_GROUP_SELECT, "exclude", "REGEX", "No events whose name matches.", set_exclude },
     { FP_GROUP_SELECT, "from", "TIME",
-      "Only what ends after TIME: 1.5ms, 20us, 3s after the trace's first event; @123.456 is a ts as the "
-      "file has it.",
+      "Only what ends after TIME: 1.5ms, 20us, 3s after the trace's first event, always with its unit; "
+      "@123.456 is a ts as the file has it.",
       set_from },
     { FP_GROUP_SELECT, "to", "TIME", "Only what begins before TIME.", set_to },
     { FP_GROUP_SELECT, "pid", "LIST", "Only these processes, as the file numbers or names them: 596,0.",
@@ -112,6 +112,17 @@ void fp_say(const char *verb, const char *format, ...) {
     fp_text_show(fp_text_of(sentence), shown, sizeof(shown));
     size_t size = strlen(shown);
     fprintf(stderr, "flagprof %s: %s%s\n", verb, shown, size && strchr(".!?", shown[size - 1]) ? "" : ".");
+}
+
+int fp_say_usage(const struct fp_usage *usage, const char *format, ...) {
+    char sentence[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof(sentence), format, arguments);
+    va_end(arguments);
+    fp_say(usage->verb, "%s", sentence);
+    fprintf(stderr, "usage: flagprof %s %s\n", usage->verb, usage->synopsis);
+    return FP_EXIT_CANNOT;
 }
 
 // Help.
@@ -279,16 +290,10 @@ int fp_options_parse(int argc, char **argv, const struct fp_usage *usage, struct
                 return status;
         }
     }
-    if (options->path_count < usage->least_paths) {
-        fp_say(usage->verb, "%s. Usage: flagprof %s %s",
-               usage->least_paths == 1 ? "which file?" : "too few files", usage->verb, usage->synopsis);
-        return FP_EXIT_CANNOT;
-    }
-    if (usage->most_paths && options->path_count > usage->most_paths) {
-        fp_say(usage->verb, "too many files: '%s'. Usage: flagprof %s %s", options->paths[usage->most_paths],
-               usage->verb, usage->synopsis);
-        return FP_EXIT_CANNOT;
-    }
+    if (options->path_count < usage->least_paths)
+        return fp_say_usage(usage, usage->least_paths == 1 ? "which file?" : "too few files");
+    if (usage->most_paths && options->path_count > usage->most_paths)
+        return fp_say_usage(usage, "too many files: '%s'", options->paths[usage->most_paths]);
     return -1;
 }
 

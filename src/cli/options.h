@@ -68,6 +68,9 @@ void fp_text_list_free(struct fp_text_list *list);
 // "flagprof VERB: sentence." on standard error. The text is made safe for a terminal.
 void fp_say(const char *verb, const char *format, ...) FP_PRINTF(2, 3);
 
+// What is wrong with the command line, and on a line of its own how it goes. The exit status.
+int fp_say_usage(const struct fp_usage *usage, const char *format, ...) FP_PRINTF(2, 3);
+
 // Writes the report where the options say: standard output, or -o where `to_output`. Prints what went wrong
 // and returns false then.
 bool fp_options_report(const struct fp_options *options, const char *verb, const struct fp_report *report,

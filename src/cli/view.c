@@ -126,7 +126,7 @@ int fp_view_main(int argc, char **argv) {
         }
     }
     if (optind == argc) {
-        fputs("flagprof view: which file? For example: flagprof view trace.json.gz\n", stderr);
+        fputs("flagprof view: which file?\nusage: flagprof view [--print-only] FILE ...\n", stderr);
         return FP_EXIT_CANNOT;
     }
     return view(argv + optind, (size_t)(argc - optind), print_only);

@@ -289,6 +289,7 @@ def test_over_itself(run_cli, fixtures_dir, tmp_path):
     (["--as", "xml"], "no form"),
     (["--pretty", "--compact"], "exclude"),
     (["-o", "-", "--as", "sqlite"], "a file of its own"),
+    (["-o", "/tmp/flagprof-no-such-folder/x.xlsx"], ".json.zst, .csv"), (["-o", "/tmp/flagprof-no-such-folder/x"], "--as json"),
 ])
 def test_what_makes_no_sense_is_said(run_cli, fixtures_dir, arguments, word):
     done = run_cli("convert", fixtures_dir / "cases" / "52-crossing-slices.json", *arguments)
