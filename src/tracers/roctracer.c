@@ -13,6 +13,7 @@
 #include "tracers/roctracer.h"
 
 #include "base/log.h"
+#include "tracers/ablation.h"
 #include "tracers/clock.h"
 #include "tracers/id_stack.h"
 #include "tracers/keep.h"
@@ -133,7 +134,7 @@ static void on_exit_of(struct fp_tracer *tracer, uint32_t cid, const void *data,
         .start = start,
         .end = vendor_now(tracer),
         .operator_id = operator_id.value,
-        .has_operator = operator_id.present,
+        .has_operator = operator_id.present && !fp_ablated("owners"),
         .range_id = range_id.value,
         .has_range = range_id.present,
         .cid = cid,
@@ -282,7 +283,9 @@ static int roctracer_device(struct fp_tracer *tracer, uint32_t ordinal, struct f
 
 static int read_clock(void *owner, uint64_t *vendor_ns) {
     *vendor_ns = vendor_now(owner);
-    return *vendor_ns ? 0 : -EAGAIN; // 0 while HSA sleeps: before the first HIP call [CODE]
+    return *vendor_ns || fp_ablated("asleep")
+               ? 0
+               : -EAGAIN; // 0 while HSA sleeps: before the first HIP call [CODE]
 }
 
 // The first sample makes the clock, each later one its other end.
@@ -300,7 +303,7 @@ static void sample_clock(struct fp_tracer *tracer) {
 }
 
 static int64_t roctracer_to_epoch(struct fp_tracer *tracer, int64_t vendor_ns) {
-    return fp_clock_to_epoch(&tracer->clock, vendor_ns);
+    return fp_ablated("clock") ? vendor_ns : fp_clock_to_epoch(&tracer->clock, vendor_ns);
 }
 
 // ---- Start
@@ -441,6 +444,8 @@ static bool flush(struct fp_tracer *tracer, uint64_t timeout_ns) {
         tracer->library.call.flush_activity(tracer->pool);
         uint64_t records = atomic_load(&tracer->records), now = monotonic_ns();
         bool new_ones = records != before;
+        if (fp_ablated("flush"))
+            return true;
         if (!new_ones && flushes > 0 && atomic_load(&tracer->last_work) >= atomic_load(&tracer->last_launch))
             return true;
         moved = new_ones ? now : moved;
@@ -506,7 +511,8 @@ static int roctracer_drain(struct fp_tracer *tracer, const struct fp_sink *sink)
     if (!last)
         return 0;
     fp_roc_decode_held(tracer->decoder, sink, true);
-    if (tracer->deaf && !atomic_load(&tracer->heard) && atomic_load(&tracer->records) == 0)
+    if (tracer->deaf && !fp_ablated("deaf") && !atomic_load(&tracer->heard) &&
+        atomic_load(&tracer->records) == 0)
         sink->note(sink->owner, "ROCtracer tells of no HIP call in this process: it was asked before HIP was "
                                 "loaded. Import torch before anything that uses libroctracer64.so");
     end_session(tracer);

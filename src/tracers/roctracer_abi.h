@@ -24,6 +24,7 @@ enum { // hip_op_id_t [HEADER]
 
 enum { // the record's kind, HSA's cl_command_type [CODE]. DTK measured 0x1 for kernels: so the op is asked
        // first.
+    FP_ROC_KIND_KERNEL = 0x11F0,
     FP_ROC_KIND_COPY_DTOH = 0x11F3,
     FP_ROC_KIND_COPY_HTOD = 0x11F4,
     FP_ROC_KIND_COPY_DTOD = 0x11F5,

@@ -2,6 +2,7 @@
 
 #include "tracers/roctracer_decode.h"
 
+#include "tracers/ablation.h"
 #include "tracers/calls.h"
 #include "tracers/id_map.h"
 #include "tracers/records.h"
@@ -98,7 +99,7 @@ static bool grow_details(struct fp_roc_decoder *decoder) {
 }
 
 static void remember(struct fp_roc_decoder *decoder, const struct fp_roc_call *call, uint8_t sort) {
-    if (!call->correlation_id || !grow_details(decoder))
+    if (!call->correlation_id || fp_ablated("arguments") || !grow_details(decoder))
         return;
     struct details *details = find_details(decoder, call->correlation_id);
     decoder->details_count += details->correlation_id == 0;
@@ -147,6 +148,11 @@ static struct api *api_of(struct fp_roc_decoder *decoder, uint32_t cid) {
     return api;
 }
 
+static fp_vendor_id id_of(struct fp_roc_decoder *decoder, uint64_t correlation_id) {
+    return fp_ablated("ids") ? (fp_vendor_id){ (uint32_t)correlation_id }
+                             : fp_id_map_get(decoder->ids, correlation_id);
+}
+
 static bool take_times(struct fp_event *event, const struct fp_sink *sink, uint64_t start, uint64_t end) {
     enum fp_loss loss = fp_record_judge_times(start, end);
     if (loss != FP_LOSS_COUNT) {
@@ -177,7 +183,7 @@ void fp_roc_decode_call(struct fp_roc_decoder *decoder, const struct fp_sink *si
     struct fp_event event = {
         .kind = FP_KIND_RUNTIME,
         .fields = call_fields(sorts),
-        .vendor_id = fp_id_map_get(decoder->ids, call->correlation_id),
+        .vendor_id = id_of(decoder, call->correlation_id),
         .u.call = { .thread = call->thread, .cbid = call->cid },
     };
     if (call->has_operator)
@@ -278,6 +284,8 @@ static size_t add_peer(const struct fp_sink *sink, const struct details *details
 // A number that is no ordinal is shown as it is, and that is said.
 static uint32_t device_of(struct fp_roc_decoder *decoder, const struct fp_sink *sink, int32_t node) {
     int32_t first = decoder->options.first_node > 0 ? decoder->options.first_node : 0;
+    if (fp_ablated("nodes"))
+        return (uint32_t)node;
     bool is_ordinal = node >= first && node - first < decoder->options.device_count;
     if (!is_ordinal && !decoder->strange_device)
         sink->note(sink->owner, "device numbers are the driver's (KFD's nodes): its topology is not readable "
@@ -286,18 +294,23 @@ static uint32_t device_of(struct fp_roc_decoder *decoder, const struct fp_sink *
     return (uint32_t)(is_ordinal ? node - first : node);
 }
 
+// By the op, never by the kind, which DTK numbers otherwise [CODE].
+static bool is_kernel(const struct fp_roc_record *record) {
+    return fp_ablated("op") ? record->kind == FP_ROC_KIND_KERNEL : record->op == FP_ROC_OP_DISPATCH;
+}
+
 static void emit_work(struct fp_roc_decoder *decoder, const struct fp_sink *sink,
                       const struct fp_roc_work *work, const struct details *details) {
     const struct fp_roc_record *record = &work->record;
     struct fp_extra extras[EXTRAS];
     struct fp_event event = {
         .fields = FP_HAS_STREAM,
-        .vendor_id = fp_id_map_get(decoder->ids, record->correlation_id),
+        .vendor_id = id_of(decoder, record->correlation_id),
         .stream = (uint32_t)record->queue_id,
         .extras = extras,
     };
     const char *name = work->name;
-    if (record->op == FP_ROC_OP_DISPATCH)
+    if (is_kernel(record))
         fill_kernel(&event, details);
     else if (record->kind == FP_ROC_KIND_FILL || (details && details->sort == FP_HIP_SET))
         name = fill_set(&event, record, details);

@@ -2,6 +2,8 @@
 
 #include "tracers/roctracer_entries.h"
 
+#include "tracers/ablation.h"
+
 #include <string.h>
 
 static uint32_t word_at(const unsigned char *data, size_t offset) {
@@ -58,10 +60,11 @@ size_t fp_roc_read_records(const char *begin, const char *end, struct fp_text_ar
         struct fp_roc_work work = { .name = NULL };
         memcpy(&work.record, begin, stride);
         bool is_work = work.record.domain == FP_ROC_DOMAIN_HIP_OPS;
-        if (is_work && work.record.op == FP_ROC_OP_BARRIER)
+        if (is_work && work.record.op == FP_ROC_OP_BARRIER && !fp_ablated("barriers"))
             continue;
         if (is_work && work.record.op == FP_ROC_OP_DISPATCH)
-            work.name = fp_text_arena_keep(names, work.record.u.kernel_name);
+            work.name = fp_ablated("names") ? work.record.u.kernel_name
+                                            : fp_text_arena_keep(names, work.record.u.kernel_name);
         put(owner, &work);
     }
     return left;
