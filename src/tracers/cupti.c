@@ -13,6 +13,7 @@
 #include "tracers/cupti.h"
 
 #include "base/log.h"
+#include "tracers/ablation.h"
 #include "tracers/buffers.h"
 #include "tracers/clock.h"
 #include "tracers/cupti_arm.h"
@@ -226,6 +227,10 @@ static int register_callbacks(struct fp_tracer *tracer, struct fp_error *err) {
     if (result != 0)
         return result;
     atomic_store(&shared.layout, &tracer->library.layout);
+    static bool registered; // asked by an ablation alone
+    if (fp_ablated("registration") && registered)
+        return 0;
+    registered = true;
     uint32_t status = fp_cupti_say(&tracer->library, "registering the buffer callbacks",
                                    tracer->library.call.register_callbacks(on_requested, on_completed));
     if (status == FP_CUPTI_SUCCESS)
@@ -373,6 +378,8 @@ static void judge_silence(struct fp_tracer *tracer) {
     const struct fp_buffers_counts *before = &tracer->counts_at_start;
     struct fp_buffers_counts counts;
     fp_buffers_count(atomic_load(&shared.buffers), &counts);
+    if (fp_ablated("silence"))
+        return;
     if (counts.requested != before->requested) {
         // A full buffer is followed by the next one, which comes back at the latest by the flush.
         tracer->taken_over = atomic_load(&shared.came_full) && !atomic_load(&shared.came_by_flush);
@@ -458,6 +465,8 @@ static int cupti_stop(struct fp_tracer *tracer, uint64_t timeout_ns, struct fp_e
 static void drain_dropped(struct fp_tracer *tracer, const struct fp_sink *sink) {
     uint64_t spare[FP_KIND_COUNT + 1] = { 0 };
     size_t dropped = 0;
+    if (fp_ablated("lost"))
+        return;
     uint64_t sum = fp_buffers_take_dropped(atomic_load(&shared.buffers), spare);
     for (int kind = 0; kind <= FP_KIND_COUNT; kind++)
         if (spare[kind])

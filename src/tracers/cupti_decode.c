@@ -11,6 +11,7 @@
 #include "tracers/cupti_decode.h"
 
 #include "base/log.h"
+#include "tracers/ablation.h"
 #include "tracers/cupti_abi.h"
 #include "tracers/cupti_calls.h"
 #include "tracers/cupti_names.h"
@@ -208,7 +209,7 @@ static void add_extra(struct fp_cupti_decoder *decoder, const struct fp_sink *si
 // ---- One record each
 
 static int64_t epoch_of(const struct fp_clock *clock, uint64_t vendor_ns) {
-    return clock ? fp_clock_to_epoch(clock, (int64_t)vendor_ns) : (int64_t)vendor_ns;
+    return clock && !fp_ablated("clock") ? fp_clock_to_epoch(clock, (int64_t)vendor_ns) : (int64_t)vendor_ns;
 }
 
 // Sets the event's times, or says why it has none.
@@ -415,7 +416,9 @@ static void read_call(struct fp_cupti_decoder *decoder, const struct fp_sink *si
             emit_call(decoder, sink, &call, launches);
         return;
     }
-    if (launches || row.sorts & (FP_CALL_CAPTURE_BEGIN | FP_CALL_CAPTURE_END)) {
+    if (fp_ablated("nested")) {
+        emit_call(decoder, sink, &call, launches);
+    } else if (launches || row.sorts & (FP_CALL_CAPTURE_BEGIN | FP_CALL_CAPTURE_END)) {
         struct settling settling = { decoder, sink };
         fp_nested_calls_driver_call(decoder->nested, &call, settle_driver_call, &settling);
     } else if (all) {
@@ -429,10 +432,15 @@ static void read_correlation(struct fp_cupti_decoder *decoder, const struct fp_s
     (void)stride; // 24 in all releases
     const struct fp_cupti_external_correlation *record = at;
     fp_vendor_id id = { record->correlationId };
+    uint64_t framework_id = record->externalId;
+    if (fp_ablated("ids")) {
+        id.value = (uint32_t)framework_id;
+        framework_id = record->correlationId;
+    }
     if (record->externalKind == FP_CUPTI_EXTERNAL_CUSTOM0)
-        sink->correlate(sink->owner, id, FP_ID_OPERATOR, record->externalId);
+        sink->correlate(sink->owner, id, FP_ID_OPERATOR, framework_id);
     else if (record->externalKind == FP_CUPTI_EXTERNAL_CUSTOM1)
-        sink->correlate(sink->owner, id, FP_ID_RANGE, record->externalId);
+        sink->correlate(sink->owner, id, FP_ID_RANGE, framework_id);
 }
 
 static void read_overhead(struct fp_cupti_decoder *decoder, const struct fp_sink *sink, const void *at,
@@ -602,6 +610,15 @@ static const uint8_t *behind(const struct fp_cupti_decoder *decoder, const uint8
     return size < (size_t)(end - at) ? at + size : end;
 }
 
+// The library's iterator knows its records' sizes; the layout is what its version would have.
+static uint32_t step(const struct fp_cupti_decoder *decoder, uint8_t *buffer, size_t valid, void **next) {
+    const uint8_t *at = *next, *end = buffer + valid;
+    if (!fp_ablated("iterator"))
+        return decoder->options.next(buffer, valid, next);
+    *next = (void *)(uintptr_t)behind(decoder, at, end);
+    return *next == end ? FP_CUPTI_ERROR_MAX_LIMIT_REACHED : FP_CUPTI_SUCCESS;
+}
+
 void fp_cupti_decode(struct fp_cupti_decoder *decoder, const struct fp_sink *sink, uint8_t *buffer,
                      size_t valid) {
     const uint8_t *end = buffer + valid, *read_to = buffer;
@@ -615,7 +632,7 @@ void fp_cupti_decode(struct fp_cupti_decoder *decoder, const struct fp_sink *sin
             status = FP_CUPTI_ERROR_UNKNOWN;
             break;
         }
-        status = decoder->options.next(buffer, valid, &next);
+        status = step(decoder, buffer, valid, &next);
         bool last =
             status != FP_CUPTI_SUCCESS || !next || (const uint8_t *)next <= at || (const uint8_t *)next > end;
         read_record(decoder, sink, at, (size_t)((last ? end : (const uint8_t *)next) - at), last);

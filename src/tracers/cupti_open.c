@@ -4,6 +4,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
+#include "tracers/ablation.h"
 #include "tracers/faces.h"
 
 #include <dlfcn.h>
@@ -82,7 +83,7 @@ int fp_cupti_library_check_runtime(struct fp_cupti_library *library, struct fp_e
     library->runtime_version =
         fp_cuda_runtime_version(library->simulated ? library->handle : NULL, library->major);
     int major = library->runtime_version / 1000;
-    if (major == 0 || major == library->major)
+    if (major == 0 || major == library->major || fp_ablated("runtime"))
         return 0;
     fp_error_set(
         err, "it is of CUDA %d, but the process has loaded the runtime of CUDA %d: it would record nothing",
