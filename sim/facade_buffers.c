@@ -404,6 +404,23 @@ static void release_kept(uint64_t start_ns) {
     retire_current();
 }
 
+void fc_discard(void) {
+    lock_state();
+    while (state.requesting)
+        pthread_cond_wait(&state.changed, &state.lock);
+    struct buffer *buffer = state.current;
+    for (int family = 0; buffer && family < FLAGSIM_RECORD_COUNT; family++)
+        if (buffer->tally[FLAGSIM_FATE_DELIVERED][family])
+            flagsim_truth_record(FLAGSIM_FATE_LOST, (flagsim_record)family,
+                                 buffer->tally[FLAGSIM_FATE_DELIVERED][family]);
+    if (buffer) {
+        memset(buffer->tally, 0, sizeof buffer->tally);
+        memset(buffer->bytes, 0, buffer->valid);
+        buffer->valid = buffer->records = 0;
+    }
+    pthread_mutex_unlock(&state.lock);
+}
+
 static void hang(void) {
     uint64_t ms = flagsim_fault_value(FLAGSIM_FAULT_hang_flush);
     struct timespec rest = { .tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000) * 1000000 };

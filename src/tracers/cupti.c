@@ -59,7 +59,7 @@ struct fp_tracer {
     struct fp_clock clock;
     struct fp_cupti_decoder *decoder;
     struct fp_sink_note {
-        char text[6][400];
+        struct fp_error said[6];
         size_t count;
     } notes; // found outside of drain, told by the next one
 };
@@ -81,11 +81,11 @@ static void note(struct fp_tracer *tracer, const char *format, ...) FP_PRINTF(2,
 
 static void note(struct fp_tracer *tracer, const char *format, ...) {
     struct fp_sink_note *notes = &tracer->notes;
-    if (notes->count == sizeof(notes->text) / sizeof(notes->text[0]))
+    if (notes->count == sizeof(notes->said) / sizeof(notes->said[0]))
         return;
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(notes->text[notes->count++], sizeof(notes->text[0]), format, arguments);
+    fp_error_setv(&notes->said[notes->count++], format, arguments);
     va_end(arguments);
 }
 
@@ -485,7 +485,7 @@ static void drain_end(struct fp_tracer *tracer, const struct fp_sink *sink) {
     if (places)
         sink->lose(sink->owner, FP_KIND_COUNT, FP_LOSS_UNCOUNTED, places);
     for (size_t i = 0; i < tracer->notes.count; i++)
-        sink->note(sink->owner, tracer->notes.text[i]);
+        sink->note(sink->owner, tracer->notes.said[i].text);
     end_session(tracer);
 }
 

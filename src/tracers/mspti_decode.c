@@ -389,7 +389,7 @@ static uint32_t device_of(struct fp_mspti_decoder *decoder, const struct fp_sink
     const struct fp_mspti_decoder_options *options = &decoder->options;
     for (uint32_t at = 0; at < options->visible_count; at++)
         if (options->visible[at] == physical)
-            return at;
+            return fp_ablated("devices") ? physical : at;
     if (options->visible_count && !decoder->strange_device)
         sink->note(sink->owner, "a device is not in ASCEND_RT_VISIBLE_DEVICES: its number is the machine's");
     decoder->strange_device |= options->visible_count > 0;

@@ -507,6 +507,8 @@ static int flush_and_disarm(struct fp_tracer *tracer) {
     struct fp_buffers_counts counts;
     bool called = tracer->library.device.synchronize && tracer->library.device.synchronize() == 0;
     fp_buffers_count(buffers_of(tracer), &counts);
+    if (fp_ablated("teardown"))
+        disarm(tracer);
     int result = say(tracer, "flush", "", tracer->library.call.flush_all(profile->flush_flag));
     disarm(tracer);
     if (profile->manners & FP_TWIN_FLUSH_AFTER_DISABLE && result == 0)

@@ -14,6 +14,7 @@ static const struct {
     { "lost", "late_buffers,tiny_buffers=100", without_room },
     { "levels", "", whole },
     { "owners", "", many_threads },
+    { "devices", "", on_physical_devices },
 };
 
 enum { CHANCES = 10 };

@@ -200,4 +200,24 @@ static inline void many_threads(void) {
     scenario_threads();
 }
 
+static inline void on_physical_devices(void) {
+    setenv("ASCEND_RT_VISIBLE_DEVICES", "5,3", 1);
+    load_ascendcl();
+    open_tracer();
+    collect_begin(&all);
+    start();
+    CHECK_EQUAL(flagsim_set_device(1), 0);
+    launch(1);
+    flagsim_device_synchronize();
+    CHECK_EQUAL(flagsim_set_device(0), 0);
+    launch(2);
+    flagsim_device_synchronize();
+    CHECK_EQUAL(stop(), 0);
+    CHECK_EQUAL(collected_count(&all, FP_KIND_KERNEL), 2);
+    for (size_t at = 0; at < all.event_count; at++)
+        if (all.events[at].event.kind == FP_KIND_KERNEL)
+            CHECK_EQUAL(all.events[at].event.device, name_is(&all.events[at].event, "kernel_1") ? 1 : 0);
+    CHECK(!strstr(all.notes, "ASCEND_RT_VISIBLE_DEVICES"), "%s", all.notes);
+}
+
 #endif

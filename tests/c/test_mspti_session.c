@@ -278,26 +278,6 @@ static void ids_of_two_threads_are_not_taken_for_each_others(void **state) {
     run("own_stacks", acl_threads);
 }
 
-static void on_physical_devices(void) {
-    setenv("ASCEND_RT_VISIBLE_DEVICES", "5,3", 1);
-    load_ascendcl();
-    open_tracer();
-    collect_begin(&all);
-    start();
-    CHECK_EQUAL(flagsim_set_device(1), 0);
-    launch(1);
-    flagsim_device_synchronize();
-    CHECK_EQUAL(flagsim_set_device(0), 0);
-    launch(2);
-    flagsim_device_synchronize();
-    CHECK_EQUAL(stop(), 0);
-    CHECK_EQUAL(collected_count(&all, FP_KIND_KERNEL), 2);
-    for (size_t at = 0; at < all.event_count; at++)
-        if (all.events[at].event.kind == FP_KIND_KERNEL)
-            CHECK_EQUAL(all.events[at].event.device, name_is(&all.events[at].event, "kernel_1") ? 1 : 0);
-    CHECK(!strstr(all.notes, "ASCEND_RT_VISIBLE_DEVICES"), "%s", all.notes);
-}
-
 static void devices_are_counted_as_the_program_sees_them(void **state) {
     (void)state;
     run("", on_physical_devices);

@@ -121,12 +121,6 @@ static void records_of_unknown_kind_are_counted_and_stepped_over(void **state) {
     run("unknown_kind", unknown_kinds);
 }
 
-static void broken(void) {
-    record();
-    CHECK(all.lost[FP_KIND_COUNT][FP_LOSS_UNCOUNTED] > 0 || strstr(all.notes, NOT_KNOWN), "nothing is said");
-    CHECK_EQUAL(collected_count(&all, FP_KIND_KERNEL) > truth.kernels, 0);
-}
-
 static void where_the_iterator_stops_the_rest_is_said_to_be_missing(void **state) {
     (void)state;
     run("broken_record", broken);

@@ -29,6 +29,7 @@ static const struct {
 } rows[] = {
     { &fp_topspti_ops, LIBRARY, "ids", "", all_of_it },
     { &fp_topspti_ops, LIBRARY, "clock", "", scenario_clock },
+    { &fp_topspti_ops, LIBRARY, "iterator", "broken_record", broken },
     { &fp_topspti_ops, LIBRARY, "lost", "drop_records", scenario_vendor_drops },
     { &fp_topspti_ops, LIBRARY, "agreement", "epoch_clock,other_layout=58", right_or_refused },
 };

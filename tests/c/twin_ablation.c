@@ -52,6 +52,7 @@ static const struct {
     { "ppu", "stride", "own_buffers_only", scenario_faulty_but_whole },
     { "ppu", "bound", "", scenario_many_small_records },
     { "ppu", "registration", "replaced_callbacks", scenario_sessions_in_a_row },
+    { "ppu", "teardown", "", scenario_faulty_but_whole },
     { "mupti", "window", "no_external_records", scenario_faulty_but_whole },
 };
 
