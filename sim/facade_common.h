@@ -74,7 +74,7 @@ void fc_write(flagsim_record family, const void *bytes, size_t size, uint32_t fl
 // ---- buffers
 
 int fc_register(fc_request request, fc_complete complete);
-int fc_flush(void); // -EINVAL where nobody registered
+int fc_flush(void);    // -EINVAL where nobody registered
 void fc_discard(void); // what lies in the current buffer is lost
 void fc_flush_period(uint32_t milliseconds);
 uint64_t fc_take_dropped(void); // dropped since last asked
