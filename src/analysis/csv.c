@@ -10,7 +10,20 @@
 
 static const char *const known[] = { "ph", "cat", "name", "pid", "tid", "ts", "dur", "id", "args" };
 
-static void put_quoted(struct fp_output *output, struct fp_text text) {
+// A line of the file is a row. In a text a line break is written as \n, a carriage return as \r; between
+// JSON's members, where alone a raw one can stand, it is a blank like any other.
+static size_t put_break(struct fp_output *output, struct fp_text text, size_t at, bool json) {
+    if (!json) {
+        fp_output_text(output, text.at[at] == '\n' ? "\\n" : "\\r");
+        return at + 1;
+    }
+    fp_output_text(output, " ");
+    while (at < text.size && strchr(" \t\r\n", text.at[at]) && text.at[at])
+        at++;
+    return at;
+}
+
+static void put_quoted(struct fp_output *output, struct fp_text text, bool json) {
     size_t plain = 0;
     fp_output_write(output, "\"", 1);
     for (size_t i = 0; i < text.size; i++) {
@@ -20,6 +33,10 @@ static void put_quoted(struct fp_output *output, struct fp_text text) {
             fp_output_write(output, text.at + plain, i - plain);
             fp_output_text(output, length ? "\"\"" : "\xEF\xBF\xBD");
             plain = i + 1;
+        } else if (c == '\n' || c == '\r') {
+            fp_output_write(output, text.at + plain, i - plain);
+            plain = put_break(output, text, i, json);
+            i = plain - 1;
         }
         i += length > 1 ? length - 1 : 0;
     }
@@ -27,14 +44,18 @@ static void put_quoted(struct fp_output *output, struct fp_text text) {
     fp_output_write(output, "\"", 1);
 }
 
-static void put_text(struct fp_output *output, struct fp_text text) {
+static void put_cell(struct fp_output *output, struct fp_text text, bool json) {
     bool plain = true;
     for (size_t i = 0; i < text.size && plain; i++)
         plain = text.at[i] != '"' && text.at[i] != ',' && (unsigned char)text.at[i] >= ' ' && text.at[i] > 0;
     if (plain)
         fp_output_write(output, text.at, text.size);
     else
-        put_quoted(output, text);
+        put_quoted(output, text, json);
+}
+
+static void put_text(struct fp_output *output, struct fp_text text) {
+    put_cell(output, text, false);
 }
 
 static void put_comma(struct fp_output *output) {
@@ -85,7 +106,7 @@ static void put_other(struct fp_output *output, const struct fp_trace_event *eve
     }
     if (json) {
         append(json, &used, "}", 1);
-        put_text(output, fp_mend_json(mender, (struct fp_text){ json, used }));
+        put_cell(output, fp_mend_json(mender, (struct fp_text){ json, used }), true);
     }
     free(json);
 }
@@ -124,8 +145,10 @@ void fp_csv_event(struct fp_output *output, const struct fp_trace_event *event, 
     const struct fp_trace_field *args = fp_event_field(event, "args");
     if (args) {
         bool quoted = args->type == '"';
-        put_text(output, fp_mend_json(mender, (struct fp_text){ args->value - quoted,
-                                                                args->value_size + 2u * quoted }));
+        put_cell(
+            output,
+            fp_mend_json(mender, (struct fp_text){ args->value - quoted, args->value_size + 2u * quoted }),
+            true);
     }
     put_comma(output);
     put_other(output, event, mender);

@@ -326,7 +326,7 @@ static void put_change(struct fp_report *report, const struct fp_diff_row *row) 
 static void put_times(struct fp_report *report, const struct fp_diff *diff) {
     const struct fp_diff_table *table = &diff->tables[FP_DIFF_TIMES];
     fp_report_table(report, "times", "the run", COLUMNS(time_columns), NULL);
-    fp_report_one_unit(report);
+    fp_report_row_units(report);
     for (size_t i = 0; i < table->count; i++) {
         fp_report_text(report, name_of(diff, &table->rows[i]));
         put_change(report, &table->rows[i]);
@@ -377,7 +377,7 @@ static void put_groups(struct fp_report *report, const struct fp_diff *diff, enu
     for (size_t i = 0; i < table->count; i++)
         changed += fp_diff_changed(&table->rows[i]);
     fp_report_table(report, key, title, COLUMNS(group_columns), NULL);
-    fp_report_one_unit(report);
+    fp_report_row_units(report);
     for (size_t i = 0; i < table->count && (!own->top || shown < (size_t)own->top); i++) {
         const struct fp_diff_row *row = &table->rows[i];
         if (!own->all && !fp_diff_changed(row))

@@ -13,8 +13,8 @@ size_t fp_text_width(const char *text, size_t size);
 // Byte offset of the n-th character.
 size_t fp_text_offset(const char *text, size_t size, size_t n);
 
-// Replaces every text (each from malloc) that is wider than `width`: its middle is left out, ".." in its
-// place. Where two would then read the same, what differs is shown, and where that does not do a number
+// Replaces every text (each from malloc) that is wider than `width`: a C++ name loses its return type, its
+// parameters and namespaces; what is still too wide, its middle, with ".." in its place. Where two would then read the same, what differs is shown, and where that does not do a number
 // behind them. `width` is 12 or more. When memory is out, texts stay as they are.
 void fp_shorten(char **texts, size_t count, size_t width);
 

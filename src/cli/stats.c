@@ -136,7 +136,9 @@ static const struct fp_column call_columns[] = {
 static const struct fp_column slice_columns[] = {
     { "slice", "name", FP_CELL_TEXT },   { "category", "category", FP_CELL_TEXT },
     { "count", "count", FP_CELL_COUNT }, { "total", "total_ns", FP_CELL_TIME },
-    { "self", "self_ns", FP_CELL_TIME }, DISTRIBUTION_COLUMNS,
+    { "self", "self_ns", FP_CELL_TIME }, { "median", "median_ns", FP_CELL_TIME },
+    { "p95", "p95_ns", FP_CELL_TIME },   { "max", "max_ns", FP_CELL_TIME },
+    { NULL, "mean_ns", FP_CELL_TIME },   { NULL, "min_ns", FP_CELL_TIME },
 };
 
 static const struct fp_column python_columns[] = {
@@ -466,7 +468,11 @@ static void put_others(struct context *context) {
             fp_report_time(context->report, group->nested.host_self_ns);
         else
             fp_report_none(context->report);
-        put_distribution(context, &group->times);
+        fp_report_time(context->report, fp_distribution_percentile(&group->times, 50));
+        fp_report_time(context->report, fp_distribution_percentile(&group->times, 95));
+        fp_report_time(context->report, group->times.most);
+        fp_report_time(context->report, group->times.sum / (int64_t)group->times.count);
+        fp_report_time(context->report, group->times.least);
     }
     free(ranking.places);
 }

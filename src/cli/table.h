@@ -1,9 +1,10 @@
 // table.h - what a verb found, printed as tables for a person, as CSV or as JSON.
 //
 // In:  facts, sentences and rows of typed cells.
-// Out: one text in the asked format. Tables fit 100 columns: the first text column gives way, in its
-//      middle. Times stand in one unit for a column, which its title names; CSV and JSON hold whole
-//      nanoseconds, under keys that end in _ns.
+// Out: one text in the asked format. Tables are as wide as COLUMNS or the terminal says, else 100 columns:
+//      the longest text gives way, in its middle. A time carries its unit, or its column's title does where
+//      a unit was asked for; CSV and JSON hold whole nanoseconds, under keys that end in _ns, and CSV has
+//      one line a row.
 #ifndef FP_CLI_TABLE_H
 #define FP_CLI_TABLE_H
 
@@ -57,8 +58,8 @@ void fp_report_table(struct fp_report *report, const char *key, const char *titl
 // CSV's rows begin with this file's name: for reports on several files. The text must outlive the report.
 void fp_report_csv_file(struct fp_report *report, const char *file);
 
-// The table's time columns are to be compared with one another: all get one unit.
-void fp_report_one_unit(struct fp_report *report);
+// The times of a row are to be compared with one another: all get one unit.
+void fp_report_row_units(struct fp_report *report);
 
 void fp_report_text(struct fp_report *report, struct fp_text text);
 void fp_report_count(struct fp_report *report, uint64_t value);
@@ -66,7 +67,7 @@ void fp_report_time(struct fp_report *report, int64_t ns);
 void fp_report_number(struct fp_report *report, double value);
 void fp_report_none(struct fp_report *report); // nothing known: "-", an empty field, null
 
-// Writes all of it. `unit` is that of times in tables; AUTO takes for each column what suits its values.
+// Writes all of it. `unit` is that of times in tables; AUTO takes for each time what suits it.
 // Returns the output's state or -ENOMEM.
 int fp_report_write(const struct fp_report *report, struct fp_output *output, enum fp_format format,
                     enum fp_unit unit);

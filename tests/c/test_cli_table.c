@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../src/cli/page.c"
 #include "../../src/cli/shorten.c"
 #include "../../src/cli/table.c"
 
@@ -64,7 +65,7 @@ static void no_line_is_wider_than_the_page(void **state) {
         if (strlen(line) > 100)
             fail_msg("%zu columns: %s", strlen(line), line);
     text = written(report, FP_FORMAT_TABLE, FP_UNIT_AUTO);
-    assert_non_null(strstr(text, "total s"));
+    assert_non_null(strstr(text, "total "));
     assert_non_null(strstr(text, "Ak"));
     assert_non_null(strstr(text, "kZ "));
     assert_non_null(strstr(text, "1,234,567"));
@@ -130,13 +131,135 @@ static void times_round_in_whole_numbers(void **state) {
     }
 }
 
+static void a_time_has_three_digits_and_its_unit(void **state) {
+    (void)state;
+    static const struct {
+        int64_t ns;
+        bool sign;
+        const char *text;
+    } rows[] = {
+        { 0, true, "0" },
+        { 7, false, "7 ns" },
+        { 999, true, "+999 ns" },
+        { 1000, false, "1.00 us" },
+        { 9994, false, "9.99 us" },
+        { 9995, false, "10.0 us" },
+        { -99951, false, "-100 us" },
+        { 999499, false, "999 us" },
+        { 999500, false, "1.00 ms" },
+        { 560416000, false, "560 ms" },
+        { 1234567890123, false, "1,234 s" },
+        { INT64_MIN, false, "-9,223,372,036 s" },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        char shown[64];
+        show_short(shown, sizeof(shown), rows[i].ns, rows[i].sign);
+        assert_string_equal(shown, rows[i].text);
+    }
+}
+
+static void times_of_a_row_that_is_compared_share_a_unit(void **state) {
+    (void)state;
+    static const struct fp_column sides[] = { { "base", "base_ns", FP_CELL_TIME },
+                                              { "test", "test_ns", FP_CELL_TIME },
+                                              { "change", "change_ns", FP_CELL_SIGNED_TIME } };
+    struct fp_report *report = fp_report_new("flagprof-test-1");
+    fp_report_table(report, "times", "times", sides, 3, NULL);
+    fp_report_row_units(report);
+    for (int64_t base = 1000; base <= 1000000; base *= 1000) {
+        fp_report_time(report, base * 5);
+        fp_report_time(report, base * 6 - 1);
+        fp_report_time(report, base - 1);
+    }
+    const char *text = written(report, FP_FORMAT_TABLE, FP_UNIT_AUTO);
+    assert_non_null(strstr(text, "5.000 us  5.999 us  +0.999 us\n"));
+    assert_non_null(strstr(text, "5.000 ms  6.000 ms  +1.000 ms\n"));
+    fp_report_free(report);
+}
+
+static size_t longest_line(const char *text) {
+    size_t longest = 0;
+    for (size_t size; *text; text += size + (text[size] != 0)) {
+        size = strcspn(text, "\n");
+        longest = size > longest ? size : longest;
+    }
+    return longest;
+}
+
+static void tables_are_as_wide_as_the_environment_says(void **state) {
+    (void)state;
+    char name[300];
+    memset(name, 'k', sizeof(name) - 1);
+    name[sizeof(name) - 1] = 0;
+    struct fp_report *report = sample(name);
+    static const struct {
+        const char *columns;
+        size_t width;
+    } rows[] = { { "160", 160 }, { "100", 100 }, { "90", 90 }, { "wide", 100 }, { "9", 100 } };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        setenv("COLUMNS", rows[i].columns, 1);
+        assert_int_equal(longest_line(written(report, FP_FORMAT_TABLE, FP_UNIT_AUTO)), rows[i].width);
+    }
+    unsetenv("COLUMNS");
+    fp_report_free(report);
+}
+
+static void a_long_signature_keeps_what_tells_most(void **state) {
+    (void)state;
+    static const struct {
+        const char *whole, *shown;
+    } rows[] = {
+        { "void at::native::fill_kernel<4, at::native::FillFunctor<float> >(int, "
+          "at::native::FillFunctor<float>)",
+          "fill_kernel<4, FillFunctor<float> >" },
+        { "void (anonymous namespace)::softmax_warp_forward<float, 10>(float*, (anonymous namespace)::Mode)",
+          "softmax_warp_forward<float, 10>" },
+        { "Memcpy HtoD (Pageable memory of the host -> Device)", "Memcpy HtoD (Pageable mem..t -> Device)" },
+        { "aten::_scaled_dot_product_attention_backward", "aten::_scaled_dot_product..tion_backward" },
+        { "short(int)", "short(int)" },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        char *text = strdup(rows[i].whole);
+        fp_shorten(&text, 1, 40);
+        assert_true(strlen(text) <= 40);
+        if (i < 2)
+            assert_string_equal(text, rows[i].shown);
+        else
+            assert_memory_equal(text, rows[i].shown, 10);
+        free(text);
+    }
+}
+
+static void signatures_that_differ_in_what_is_left_out_stay_apart(void **state) {
+    (void)state;
+    const char *wholes[] = { "void at::native::scale_every_element_of_a_tensor(float*, int)",
+                             "void at::native::scale_every_element_of_a_tensor(double*, int)",
+                             "void other::scale_every_element_of_a_tensor(double*, int)" };
+    char *texts[3];
+    for (size_t i = 0; i < 3; i++)
+        texts[i] = strdup(wholes[i]);
+    fp_shorten(texts, 3, 40);
+    for (size_t i = 0; i < 3; i++) {
+        assert_true(strlen(texts[i]) <= 40);
+        assert_string_not_equal(texts[i], texts[(i + 1) % 3]);
+    }
+    for (size_t i = 0; i < 3; i++)
+        free(texts[i]);
+}
+
 int main(void) {
+    unsetenv("COLUMNS");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_line_is_wider_than_the_page),
         cmocka_unit_test(control_bytes_never_reach_the_terminal),
         cmocka_unit_test(csv_and_json_hold_every_digit),
         cmocka_unit_test(a_table_without_rows_says_so),
         cmocka_unit_test(times_round_in_whole_numbers),
+        cmocka_unit_test(a_time_has_three_digits_and_its_unit),
+        cmocka_unit_test(times_of_a_row_that_is_compared_share_a_unit),
+        cmocka_unit_test(tables_are_as_wide_as_the_environment_says),
+        cmocka_unit_test(a_long_signature_keeps_what_tells_most),
+        cmocka_unit_test(signatures_that_differ_in_what_is_left_out_stay_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

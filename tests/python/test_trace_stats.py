@@ -298,7 +298,7 @@ def test_shortened_names_stay_apart(run_cli, tmp_path):
     path.write_text(json.dumps({"traceEvents": slices}))
     printed = run_cli("stats", path, "--top", "0").ok().stdout
     rows = printed.split("\nkernel ", 1)[1].split("\n\n", 1)[0].splitlines()[1:]
-    shown = [row[:32] for row in rows]
+    shown = [re.split("  +", row)[0] for row in rows]
     assert len(shown) == len(names) and len(set(shown)) == len(names), shown
     assert all(len(line) <= 100 for line in printed.splitlines())
 

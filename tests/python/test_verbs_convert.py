@@ -124,6 +124,22 @@ def test_csv_holds_every_event(run_cli, fixtures_dir, tmp_path, name):
         assert (strict(row["other"]) if row["other"] else {}) == {k: v for k, v in event.items() if k not in known}
 
 
+def test_a_line_of_csv_is_a_row_whatever_breaks_the_text(run_cli, tmp_path):
+    source, target = tmp_path / "a.json", tmp_path / "a.csv"
+    slices = [{"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": at, "dur": 1,
+               "args": {"stream": 7, "note": "one\ntwo", "list": [1, 2]}, "sf\n": 4}
+              for at, name in enumerate(("a\nb", "a\r\nb", 'say "so"\n', "plain"))]  # fmt: skip
+    source.write_text(json.dumps({"traceEvents": slices}, indent=4))
+    run_cli("convert", source, "-o", target).ok()
+    sheets = {target.read_bytes().decode(): 4, run_cli("stats", source, "--format", "csv", "--by", "kernel").ok().stdout: 4}
+    for text, count in sheets.items():
+        rows = list(csv.DictReader(io.StringIO(text, newline="")))
+        assert len(rows) == count and len(text.splitlines()) == count + 1
+        assert sorted(row["name"] for row in rows) == ["a\\nb", "a\\r\\nb", "plain", 'say "so"\\n']
+    rows = list(csv.DictReader(io.StringIO(target.read_bytes().decode(), newline="")))
+    assert all(strict(row["args"]) == slices[0]["args"] and strict(row["other"]) == {"sf\n": 4} for row in rows)
+
+
 def id_value(value):
     if isinstance(value, str) and value.isdigit() and int(value) < 2**64:
         value = int(value)

@@ -199,4 +199,7 @@ def test_a_broken_file_is_refused_and_a_salvaged_one_is_named(run_cli, fixtures_
 def test_tables_fit_the_page_and_name_units(run_cli, fixtures_dir):
     done = run_cli("diff", fixtures_dir / "traces" / "h200_train.json.gz", fixtures_dir / "traces" / "h200_ddp_rank0.json.gz", "--by", "all").ok()
     assert all(len(line) <= 100 for line in done.stdout.splitlines())
-    assert "base ms" in done.stdout and "test ms" in done.stdout
+    wall = next(line for line in done.stdout.splitlines() if line.startswith("wall_time"))
+    assert wall.count(" ms") == 4, wall  # base, test, change and noise can be compared
+    done = run_cli("diff", fixtures_dir / "traces" / "h200_train.json.gz", fixtures_dir / "traces" / "h200_ddp_rank0.json.gz", "--unit", "us").ok()
+    assert "base us" in done.stdout and "test us" in done.stdout
