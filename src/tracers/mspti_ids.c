@@ -2,7 +2,8 @@
 //
 // Pushes and pops of a thread lie in the log in the order in which they were made, since each takes its place
 // before it returns. The drain reads on from where it stopped and keeps, for each thread and kind, the moments
-// at which the top changed.
+// at which the top changed. A place that its thread has taken and not filled yet is come back to; what other
+// threads wrote behind it is read meanwhile, since a call of theirs may be asked for already.
 
 #include "tracers/mspti_ids.h"
 
@@ -10,11 +11,16 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { LOG_ENTRIES = 1 << 21, FIRST_SLOTS = 1024 }; // 64 MB of address space; pages are taken as they fill
+enum {
+    LOG_ENTRIES = 1 << 21,
+    FIRST_SLOTS = 1024,
+    HOLES = 256
+}; // 64 MB of address space; pages are taken as they fill
 
 struct entry {
     uint64_t now, id;
@@ -50,6 +56,8 @@ struct fp_mspti_ids {
     _Atomic uint64_t used;
     atomic_bool mixed;
     size_t read;
+    size_t holes[HOLES]; // places before `read` that were not filled, lowest first: one a thread at most
+    size_t hole_count;
     struct track *tracks;
     struct pushed *pushed;
     size_t pushed_count, pushed_mask;
@@ -96,10 +104,11 @@ void fp_mspti_ids_clear(struct fp_mspti_ids *ids) {
     uint64_t used = atomic_exchange(&ids->used, 0);
     atomic_store(&ids->mixed, false);
     size_t bytes = (used < LOG_ENTRIES ? (size_t)used : LOG_ENTRIES) * sizeof(struct entry);
-    if (bytes)
-        madvise(ids->log, bytes, MADV_DONTNEED); // zeroed, so that no old entry looks complete
+    // Zeroed, so that no old entry looks complete. A program may have locked its memory, which then is not given back.
+    if (bytes && madvise(ids->log, bytes, MADV_DONTNEED) != 0)
+        memset(ids->log, 0, bytes);
     free_tracks(ids);
-    ids->read = ids->pushed_count = 0;
+    ids->read = ids->pushed_count = ids->hole_count = 0;
     for (size_t at = 0; at <= ids->pushed_mask; at++)
         ids->pushed[at].thread = 0;
 }
@@ -213,24 +222,33 @@ static void remember_pushed(struct fp_mspti_ids *ids, const struct entry *entry)
     *pushed = (struct pushed){ entry->id, entry->thread, entry->kind };
 }
 
+static bool read_entry(struct fp_mspti_ids *ids, size_t place) {
+    const struct entry *entry = &ids->log[place];
+    if (!atomic_load_explicit(&entry->is_complete, memory_order_acquire))
+        return false; // its thread is still at it, and so has written nothing behind it
+    struct track *track = track_of(ids, (enum fp_id_kind)entry->kind, entry->thread);
+    if (!track && (track = calloc(1, sizeof(*track)))) {
+        track->thread = entry->thread;
+        track->kind = (enum fp_id_kind)entry->kind;
+        track->next = ids->tracks;
+        ids->tracks = track;
+    }
+    if (track)
+        follow(track, entry);
+    remember_pushed(ids, entry);
+    return true;
+}
+
 static void read_on(struct fp_mspti_ids *ids) {
     uint64_t used = atomic_load(&ids->used);
-    size_t entries = used < LOG_ENTRIES ? (size_t)used : LOG_ENTRIES;
-    for (; ids->read < entries; ids->read++) {
-        const struct entry *entry = &ids->log[ids->read];
-        if (!atomic_load_explicit(&entry->is_complete, memory_order_acquire))
-            return; // its thread is still at it
-        struct track *track = track_of(ids, (enum fp_id_kind)entry->kind, entry->thread);
-        if (!track && (track = calloc(1, sizeof(*track)))) {
-            track->thread = entry->thread;
-            track->kind = (enum fp_id_kind)entry->kind;
-            track->next = ids->tracks;
-            ids->tracks = track;
-        }
-        if (track)
-            follow(track, entry);
-        remember_pushed(ids, entry);
-    }
+    size_t entries = used < LOG_ENTRIES ? (size_t)used : LOG_ENTRIES, left = 0;
+    for (size_t at = 0; at < ids->hole_count; at++)
+        if (!read_entry(ids, ids->holes[at]))
+            ids->holes[left++] = ids->holes[at];
+    for (; ids->read < entries && left < HOLES; ids->read++)
+        if (!read_entry(ids, ids->read))
+            ids->holes[left++] = ids->read;
+    ids->hole_count = left;
 }
 
 uint32_t fp_mspti_ids_owner(struct fp_mspti_ids *ids, enum fp_id_kind kind, uint64_t framework_id) {

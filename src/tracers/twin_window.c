@@ -215,7 +215,8 @@ size_t fp_twin_window_resolve(struct fp_twin_window *window, const struct fp_sin
 void fp_twin_window_clear(struct fp_twin_window *window) {
     uint64_t used = atomic_exchange(&window->used, 0);
     size_t bytes = (used < LOG_ENTRIES ? (size_t)used : LOG_ENTRIES) * sizeof(struct entry);
-    if (bytes)
-        madvise(window->log, bytes, MADV_DONTNEED); // zeroed, so that no old entry looks complete
+    // Zeroed, so that no old entry looks complete. A program may have locked its memory, which then is not given back.
+    if (bytes && madvise(window->log, bytes, MADV_DONTNEED) != 0)
+        memset(window->log, 0, bytes);
     window->call_count = 0;
 }
