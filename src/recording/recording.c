@@ -90,7 +90,7 @@ void fp_push(enum fp_id_kind kind, uint64_t framework_id) {
 void fp_pop(enum fp_id_kind kind) {
     if (own.depth[kind] == 0)
         return;
-    pop_one(atomic_load_explicit(&active.latest, memory_order_relaxed), kind);
+    pop_one(atomic_load_explicit(&active.latest, memory_order_acquire), kind);
 }
 
 // ---- The drain thread
@@ -113,7 +113,9 @@ static void *drain_until_ending(void *owner) {
     while (!atomic_load_explicit(&recording->ending, memory_order_acquire)) {
         if (sem_wait(&recording->wake) != 0)
             continue;
-        atomic_store_explicit(&recording->awake, false, memory_order_release);
+        // An exchange, since a store could be seen later than the look at the buffers behind it: a waker that found
+        // `awake` set would then post nothing for a buffer that this drain did not see.
+        atomic_exchange_explicit(&recording->awake, false, memory_order_acq_rel);
         drain(recording);
     }
     return NULL;

@@ -18,9 +18,9 @@
 struct fp_buffers;
 
 struct fp_buffers_setup {
-    size_t buffer_bytes; // multiple of 4096
+    size_t buffer_bytes; // multiple of the page, 64 KiB on some Arm hosts, or memory is never given back
     uint32_t count;      // buffers at most; fewer where the address space is limited, never under 4
-    size_t spare_bytes;  // multiple of 4096
+    size_t spare_bytes;  // likewise
     uint32_t spares;
     bool may_refuse; // the vendor bears a refusal: used only when the spares are out too
     // Counts the records in a completed spare by kind, without calling the vendor: it runs in its callback.

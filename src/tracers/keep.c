@@ -43,7 +43,7 @@ static void open_files(void) {
 
 // Copies at most TEXT_BYTES from an address that may be none; a page's end ends the copy.
 static size_t read_text(uint64_t address, char text[TEXT_BYTES + 1]) {
-    if (address < 4096 || address > UINT64_C(0x7fffffffffff))
+    if (address < 4096 || address >> 48) // x86-64 hands out 47 bits, 64-bit Arm 48
         return 0;
     size_t in_page = 4096 - (address & 4095);
     size_t wanted = in_page < TEXT_BYTES ? in_page : TEXT_BYTES;
