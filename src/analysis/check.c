@@ -5,13 +5,12 @@
 //      check_lanes.c, the header is judged in check_header.c; this file knows which event concerns which.
 
 #include "analysis/check_internal.h"
+#include "analysis/metadata.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#define MANY_DUPLICATES 10 // Kineto itself repeats a line or two
 
 struct fp_check *fp_check_new(enum fp_rule_set rule_set) {
     struct fp_check *check = calloc(1, sizeof(*check));
@@ -340,11 +339,7 @@ static int add_rank(struct fp_check *check, const struct fp_trace_event *event) 
 }
 
 static int add_metadata(struct fp_check *check, const struct fp_trace_event *event) {
-    uint64_t key = fp_text_hash(event->name.at, event->name.size) * 31 + event->lane;
-    const struct fp_trace_field *args = fp_event_field(event, "args");
-    if (args)
-        key = key * 0x9E3779B97F4A7C15ULL ^ fp_text_hash(args->value, args->value_size);
-    struct fp_half *half = fp_halves_at(&check->metadata, key);
+    struct fp_half *half = fp_halves_at(&check->metadata, fp_metadata_key(event));
     if (!half)
         return -ENOMEM;
     if (half->used)
@@ -667,8 +662,6 @@ int fp_check_finish(struct fp_check *check, struct fp_reader *reader) {
     judge_names(check, names);
     judge_times(check);
     judge_count(check, reader);
-    if (check->findings[FP_RULE_DUPLICATE_METADATA].count < MANY_DUPLICATES)
-        check->findings[FP_RULE_DUPLICATE_METADATA] = (struct fp_finding){ 0 };
     if (check->zero_correlation_ns)
         fp_check_detail(check, FP_RULE_CORRELATION_ZERO, "%.3f ms of device time",
                         (double)check->zero_correlation_ns / 1e6);

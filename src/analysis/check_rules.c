@@ -100,9 +100,10 @@ static const char *const explanations[FP_RULE_COUNT] = {
     [FP_RULE_ZERO_TIME] =
         "A record without timing got the time 0. The trace then seems to be years long in a viewer.\n",
     [FP_RULE_NO_PHASE] = "Viewers skip such events. They are counted, and kept by cut and merge.\n",
-    [FP_RULE_DUPLICATE_METADATA] =
-        "Names of processes and threads repeated word for word. Harmless, but they can be most of a file.\n"
-        "`flagprof fix`, `cut` and `merge` write each once.\n",
+    [FP_RULE_DUPLICATE_METADATA] = "Names of processes and threads repeated word for word. Harmless: Kineto "
+                                   "itself repeats a line or two. But "
+                                   "they can be most of a file.\n"
+                                   "`flagprof fix`, `cut` and `merge` write each once.\n",
     [FP_RULE_MANGLED_NAMES] =
         "`flagprof stats` shows them demangled where that is possible, and groups by the mangled name.\n",
     [FP_RULE_MISSING_FIELDS] = "Kineto gives every kernel, copy and host call these fields; tools look for "

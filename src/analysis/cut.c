@@ -12,6 +12,7 @@
 
 #include "analysis/idmap.h"
 #include "analysis/kinds.h"
+#include "analysis/metadata.h"
 
 // A begin that waits for its end.
 struct open_begin {
@@ -232,16 +233,9 @@ static int note_half(void *user, const struct fp_trace_event *event) {
     return 0;
 }
 
-// What a metadata event says, whatever its time and the order of its keys' neighbours.
-static uint64_t metadata_hash(const struct fp_trace_event *event) {
-    uint64_t hash = mix(event->name_id, event->lane);
-    const struct fp_trace_field *args = fp_event_field(event, "args");
-    return mix(hash, args ? fp_text_hash(args->value, args->value_size) : 0);
-}
-
 static int note_metadata(struct plan *plan, const struct fp_trace_event *event) {
     bool added;
-    if (!fp_idmap_at(&plan->said, metadata_hash(event), &added))
+    if (!fp_idmap_at(&plan->said, fp_metadata_key(event), &added))
         return -ENOMEM;
     if (!added) {
         plan->cut->metadata_collapsed++;

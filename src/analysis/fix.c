@@ -16,6 +16,7 @@
 #include "analysis/idmap.h"
 #include "analysis/kinds.h"
 #include "analysis/lanes.h"
+#include "analysis/metadata.h"
 #include "analysis/slices.h"
 
 static const struct {
@@ -634,12 +635,6 @@ static void drop_not_finite(struct change *change, const struct fp_trace_event *
                 (struct fp_edit){ .kind = FP_EDIT_REMOVE, .field = &event->args[i] };
 }
 
-static uint64_t metadata_hash(const struct fp_trace_event *event) {
-    const struct fp_trace_field *args = fp_event_field(event, "args");
-    uint64_t hash = ((uint64_t)event->name_id << 32 | event->lane) * 0x9E3779B97F4A7C15ULL;
-    return (hash ^ hash >> 31) + (args ? fp_text_hash(args->value, args->value_size) : 0);
-}
-
 // 1: leave the event out; 0: write it; -ENOMEM.
 static int is_left_out(struct fp_fix *fix, const struct fp_trace_event *event) {
     bool added;
@@ -655,7 +650,7 @@ static int is_left_out(struct fp_fix *fix, const struct fp_trace_event *event) {
     }
     if (event->phase != 'M')
         return 0;
-    if (!fp_idmap_at(&fix->said, metadata_hash(event), &added))
+    if (!fp_idmap_at(&fix->said, fp_metadata_key(event), &added))
         return -ENOMEM;
     if (!added)
         count(fix, FP_FIX_METADATA, event->number);

@@ -12,6 +12,7 @@
 
 #include "analysis/idmap.h"
 #include "analysis/merge.h"
+#include "analysis/metadata.h"
 #include "analysis/secrets.h"
 
 #define TEXT_ROOM 4096
@@ -190,16 +191,10 @@ static void set_ids(struct writer *writer, const struct fp_trace_event *event) {
             set_id(writer, field, false);
 }
 
-static uint64_t metadata_hash(const struct fp_trace_event *event) {
-    const struct fp_trace_field *args = fp_event_field(event, "args");
-    uint64_t hash = ((uint64_t)event->name_id << 32 | event->lane) * 0x9E3779B97F4A7C15ULL;
-    return (hash ^ hash >> 31) + (args ? fp_text_hash(args->value, args->value_size) : 0);
-}
-
 // True where the same was said before.
 static bool is_repetition(struct writer *writer, const struct fp_trace_event *event) {
     bool added;
-    if (!fp_idmap_at(&writer->said, metadata_hash(event), &added)) {
+    if (!fp_idmap_at(&writer->said, fp_metadata_key(event), &added)) {
         writer->failed = -ENOMEM;
         return true;
     }

@@ -175,7 +175,7 @@ static void put_verdict(struct fp_report *report, const struct fp_feed *feed, co
     fp_report_fact_count(report, "slices", "slices with a duration", counts.slices);
     fp_report_fact_count(report, "work", "pieces of device work", counts.work);
     fp_report_fact_count(report, "launches", "kernel launches", counts.launches);
-    fp_report_fact_count(report, "flow_pairs", "flow pairs", counts.flow_pairs);
+    fp_report_fact_count(report, "flow_pairs", "arrows with both ends", counts.flow_pairs);
 }
 
 static int add_event(void *user, const struct fp_trace_event *event) {

@@ -145,6 +145,16 @@ def test_backward_flows_come_with_their_size_per_device(run_cli):
     assert "drifting" in found["flow-backwards"]["detail"]
 
 
+@pytest.mark.parametrize("path", OURS + [FIXTURES / "cases" / "62-duplicated-metadata.json"], ids=lambda path: path.name)
+def test_repeated_metadata_is_counted_as_fix_and_cut_leave_it_out(run_cli, tmp_path, path):
+    told = run_cli("check", path, "--format", "json").json()["findings"]
+    counted = sum(row["count"] for row in told if row["rule"] == "duplicate-metadata")
+    fixed = run_cli("fix", path, "-o", tmp_path / "f.json", "--format", "json").json()
+    assert sum(row["count"] for row in fixed["changes"] if row["change"] == "metadata") == counted
+    cut = run_cli("cut", path, "--from", "0", "-o", tmp_path / "c.json", "--format", "json").json()
+    assert cut["files"][0]["metadata_collapsed"] == counted
+
+
 def test_a_secret_is_named_and_never_shown(run_cli):
     for form in ("table", "csv", "json"):
         done = run_cli("check", case("24"), "--format", form)
