@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 # gen_api_names.py - which CUDA call has which callback id: NVIDIA's headers of sixteen releases made into two tables.
 #
-# --check     (what the tests run; no network, no headers) the .inc files are what the committed .txt files say
+# --check     (what the tests run; no network, no headers) the .inc files are what the committed .txt files say, and the .txt
+#             files still say of each release what its header said: cupti_digests.txt holds a digest of every header's calls
 # --write     makes the .inc files from the .txt files
-# --refresh   (by hand, and the diff is reviewed) makes the .txt files from the wheels that scripts/fetch_cupti.py
-#             unpacked, all sixteen, then the .inc files. A rename it brings fails the tests until it stands in
-#             cupti_renames.txt.
+# --refresh   (by hand, and the diff is reviewed) makes the .txt files and the digests from the wheels that
+#             scripts/fetch_cupti.py unpacked, all sixteen, then the .inc files. A rename it brings fails the tests until it
+#             stands in cupti_renames.txt.
 # --renames   prints every rename that the .txt files hold, in the form of cupti_renames.txt
 #
 # A .txt line: id, the header's name, first..last release with that name, and the name to show if this line gives it.
 
 import argparse
+import hashlib
 import pathlib
 import re
 import sys
@@ -60,16 +62,43 @@ def by_number(entries):
     return numbers
 
 
-def read_headers(domain, folder):
+# The calls of one release's header: pairs of id and name.
+def calls_of_header(domain, folder, release):
     pattern = re.compile(rf"CUPTI_{domain.upper()}_TRACE_CBID_(\w+)\s*=\s*(\w+)")
+    text = (folder / release / "include" / f"cupti_{domain}_cbid.h").read_text()
+    return {(int(number, 0), name) for name, number in pattern.findall(text) if name not in END_MARKS}
+
+
+# The same as the committed list has them.
+def calls_of_text(entries, release):
+    at = order(release)
+    return {(entry.number, entry.name) for entry in entries if order(entry.first) <= at <= order(entry.last)}
+
+
+def read_headers(domain, folder):
     found = {}
     for release in fetch_cupti.RELEASES:
-        text = (folder / release / "include" / f"cupti_{domain}_cbid.h").read_text()
-        for name, number in pattern.findall(text):
-            if name not in END_MARKS:
-                entry = found.setdefault((int(number, 0), name), Entry(int(number, 0), name, release, release))
-                entry.last = release
+        for number, name in calls_of_header(domain, folder, release):
+            found.setdefault((number, name), Entry(number, name, release, release)).last = release
     return sorted(found.values(), key=lambda entry: (entry.number, order(entry.first)))
+
+
+# domain, release, how many calls, and a digest of them: sixteen headers that nobody needs to have.
+def digest_line(domain, release, calls):
+    text = "".join(f"{number} {name}\n" for number, name in sorted(calls))
+    return f"{domain} {release} {len(calls)} {hashlib.sha256(text.encode()).hexdigest()[:32]}"
+
+
+def digests(calls_of):
+    return [digest_line(domain, release, calls_of(domain, release)) for domain in DOMAINS for release in fetch_cupti.RELEASES]
+
+
+DIGESTS = HERE / "cupti_digests.txt"
+DIGESTS_HEAD = "# The calls of each release's header: domain, release, number, digest. Written by gen_api_names.py --refresh."
+
+
+def committed_digests():
+    return [line for line in DIGESTS.read_text().splitlines() if not line.startswith("#")]
 
 
 def text_of(domain, entries):
@@ -123,7 +152,18 @@ def check():
             wrong.append(f"codegen/cupti_{domain}.txt is not as --refresh writes it")
         if include_path(domain).read_text() != include_of(domain, entries):
             wrong.append(f"{include_path(domain).relative_to(TREE)} is not what the .txt says: run --write")
+    lists = {domain: read_text(domain) for domain in DOMAINS}
+    told = digests(lambda domain, release: calls_of_text(lists[domain], release))
+    if len(told) != len(committed_digests()):
+        wrong.append("codegen/cupti_digests.txt does not hold a line a release: run --refresh")
+    for here, header in zip(told, committed_digests(), strict=False):
+        if here != header:
+            wrong.append(f"codegen/cupti_{here.split()[0]}.txt does not say what the header said: {here}, not {header}")
     return wrong
+
+
+def calls_in_headers(domain, release):
+    return calls_of_header(domain, fetch_cupti.folder(), release)
 
 
 def main():
@@ -149,6 +189,8 @@ def main():
                 return 1
             (HERE / f"cupti_{domain}.txt").write_text(text_of(domain, entries))
         include_path(domain).write_text(include_of(domain, read_text(domain)))
+    if options.refresh:
+        DIGESTS.write_text("\n".join([DIGESTS_HEAD, *digests(calls_in_headers)]) + "\n")
     return 0
 
 
