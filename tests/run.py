@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from steps import count, lint, tree  # noqa: E402
+from steps import count, lint, torch_units, tree  # noqa: E402
 from steps.result import Result  # noqa: E402
 
 
@@ -60,7 +60,13 @@ STEPS = (
     ),
     Step("tsan", "C tests with the thread sanitizer", lambda: count.sanitized(TSAN, "thread")),
     Step("codegen", "the generated tables are those that codegen/ makes", count.codegen, lacks=count.lacks_codegen),
-    Step("adaptor", "what is compiled against torch", count.against_torch, ("build",), count.lacks_torch),
+    Step(
+        "adaptor",
+        "what is compiled against torch: gcc, clang and clang-tidy have nothing to say",
+        torch_units.check,
+        ("build",),
+        torch_units.lacks,
+    ),
     *(
         Step(
             name,

@@ -29,6 +29,7 @@ from flagprof._say import say
 
 SOURCES = ("text.cc", "fields.cc", "rows.cc", "handover.cc", "session.cc", "adaptor.cc")
 COMPILE_LIMIT_S = 600
+STANDARD = "-std=c++20"
 
 
 class BuildFailed(Exception):
@@ -130,7 +131,7 @@ def _compile(torch, sources, arguments, output):
     unit = output.with_suffix(".all.cc")
     unit.write_text("".join(f'#include "{source}"\n' for source in sources))
     _run_compiler(
-        [*_compiler(), "-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-o", output, unit]
+        [*_compiler(), STANDARD, "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-o", output, unit]
         + [*arguments, *torch.flags()]
     )
     unit.unlink()
@@ -198,19 +199,27 @@ def compile_against_torch(sources, watched, arguments=(), title="", places=None,
     raise BuildFailed(f"neither {cache_folder()} nor {tempfile.gettempdir()} can be written")
 
 
+def _arguments(torch, ablation):
+    return [
+        "-Wall", "-Wextra", "-DFMT_HEADER_ONLY", "-DKINETO_NAMESPACE=libkineto",
+        f'-DFLAGPROF_TORCH_VERSION="{torch.version}"',
+        f'-DFLAGPROF_TORCH_GIT="{torch.commit}"',
+        *(["-DFLAGPROF_ABLATION"] if ablation else []),
+    ]  # fmt: skip
+
+
+def adaptor_flags(torch, ablation=False):
+    """All that a compiler needs to read the adaptor's sources, for those who look at them and build nothing."""
+    places = [f"-I{_paths.source()}", f"-I{_paths.include()}"]
+    return [STANDARD, *_arguments(torch, ablation), *places, *torch.flags()]
+
+
 def adaptor(ablation=False):
     """The path of the adaptor for the torch that is installed. `ablation`: the test build, whose faults can be chosen."""
     source, include, library = _paths.source(), _paths.include(), _paths.library()
     if source is None or include is None or library is None:
         raise BuildFailed("this installation has no adaptor sources: install FlagProf again")
-    torch = Torch()
-    arguments = [
-        "-Wall", "-Wextra", "-DFMT_HEADER_ONLY", "-DKINETO_NAMESPACE=libkineto",
-        f'-DFLAGPROF_TORCH_VERSION="{torch.version}"',
-        f'-DFLAGPROF_TORCH_GIT="{torch.commit}"',
-    ]  # fmt: skip
-    if ablation:
-        arguments.append("-DFLAGPROF_ABLATION")
+    arguments = _arguments(Torch(), ablation)
     kineto = source / "kineto"
     watched = sorted(kineto.glob("*.cc")) + sorted(kineto.glob("*.h")) + sorted((include / "flagprof").glob("*.h"))
     title = "the adaptor to torch.profiler" + (" with test faults" if ablation else "")

@@ -28,7 +28,7 @@ at::Tensor converted(const at::Tensor &tensor, c10::ScalarType type) {
 }
 
 void call_in(c10::ScalarType type, const c10::OperatorHandle &op, torch::jit::Stack *stack) {
-    c10::impl::ExcludeDispatchKeyGuard plain(c10::DispatchKeySet(c10::DispatchKey::AutocastPrivateUse1));
+    c10::impl::ExcludeDispatchKeyGuard plain(c10::DispatchKeySet{ c10::DispatchKey::AutocastPrivateUse1 });
     const size_t first = stack->size() - op.schema().arguments().size();
     for (size_t i = first; i < stack->size(); i++) {
         auto &value = (*stack)[i];

@@ -203,6 +203,7 @@ class Call {
 
     std::vector<at::Tensor> make_results(const std::vector<Result> &expected) {
         std::vector<at::Tensor> made;
+        made.reserve(expected.size());
         for (auto &result : expected)
             made.push_back(result.defined
                                ? at::detail::empty_generic(result.sizes, device_allocator(),
@@ -225,6 +226,7 @@ class Call {
 
     std::function<void()> body_into(const std::vector<at::Tensor> &made) {
         std::vector<at::Tensor> places;
+        places.reserve(made.size());
         for (auto &tensor : made)
             places.push_back(tensor.defined() ? host_alias(tensor, nullptr) : at::Tensor());
         const bool grad = c10::GradMode::is_enabled(), list = returns_a_list();

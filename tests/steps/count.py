@@ -141,40 +141,6 @@ def sanitized(folder, sanitizer):
 
 # --- Python tests ---
 
-# What tests compile against torch, once for all of them: the adaptor, the one that has test faults, the simulated device.
-AGAINST_TORCH = {
-    "the adaptor": "import torch; from flagprof import _build; _build.adaptor()",
-    "the adaptor with test faults": "import torch; from flagprof import _build; _build.adaptor(ablation=True)",
-    "the simulated device": "import flagos",
-}
-
-
-def lacks_torch():
-    if tree.run([tree.venv_python(), "-c", "import importlib.metadata as m; m.version('torch')"], limit_s=60).status:
-        return f"no torch in {tree.VENV}; scripts/venv.py --tests brings it"
-    return None
-
-
-def against_torch():
-    path = [tree.ROOT / "tests" / "python" / "lean_torch", tree.ROOT / "python", tree.ROOT / "sim" / "python"]
-    cache = tree.BUILD / "test-cache"
-    env = {
-        "PYTHONPATH": os.pathsep.join(map(str, path)),
-        "FLAGPROF_BUILD": str(tree.BUILD),
-        "XDG_CACHE_HOME": str(cache),
-        "FLAGOS_CACHE_DIR": str(cache),
-    }
-
-    def build_one(row):
-        ran = tree.run([tree.venv_python(), "-c", row[1]], limit_s=900, env=env)
-        return Result.fail(f"compiling {row[0]}", ran.output) if ran.status else Result(1)
-
-    result = Result()
-    for part in tree.in_parallel(build_one, AGAINST_TORCH.items()):
-        result.add(part)
-    return result
-
-
 def python_files(patterns, but=()):
     folder = tree.ROOT / "tests" / "python"
     excluded = {path for pattern in but for path in folder.glob(pattern)}

@@ -60,20 +60,25 @@ def _run(command):
         raise BuildError(f"flagos: building the torch backend failed: {' '.join(command)}\n{shown}")
 
 
+def flags(torch):
+    """All that a compiler needs to read the backend's sources with this torch."""
+    include = pathlib.Path(torch.__file__).resolve().parent / "include"
+    return [
+        _standard(torch), "-O1", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra",
+        f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}",
+        "-isystem", str(include), "-isystem", str(include / "torch" / "csrc" / "api" / "include"),
+    ]  # fmt: skip
+
+
 def _compile(torch, source, work, target):
     home = pathlib.Path(torch.__file__).resolve().parent
     compiler = _compiler()
-    flags = [
-        _standard(torch), "-O1", "-fPIC", "-fvisibility=hidden", "-w",
-        f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}",
-        f"-I{home / 'include'}", f"-I{home / 'include' / 'torch' / 'csrc' / 'api' / 'include'}",
-    ]  # fmt: skip
     objects, commands = [], []
     for number, files in enumerate(UNITS):
         unit = work / f"unit{number}.cpp"
         unit.write_text("".join(f'#include "{source / "torch" / name}"\n' for name in files))
         objects.append(unit.with_suffix(".o"))
-        commands.append([*compiler, *flags, "-c", str(unit), "-o", str(objects[-1])])
+        commands.append([*compiler, *flags(torch), "-c", str(unit), "-o", str(objects[-1])])
     with concurrent.futures.ThreadPoolExecutor(min(len(commands), os.cpu_count() or 1)) as workers:
         list(workers.map(_run, commands))
     libraries = _places.libraries()
