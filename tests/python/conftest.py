@@ -49,15 +49,14 @@ class Done:
         return json.loads(self.ok().stdout)
 
 
+def laid_over(env):
+    """The environment with `env` over it; a value of None takes the variable away."""
+    both = {**os.environ, "COLUMNS": None, **(env or {})}  # how wide tables are is the test's to say
+    return {name: str(value) for name, value in both.items() if value is not None}
+
+
 def run(command, *, env=None, input=None, timeout=LIMIT_S, cwd=None):
-    """Runs a command. `env` is laid over the environment; a value of None takes the variable away."""
-    environment = dict(os.environ)
-    environment.pop("COLUMNS", None)  # how wide tables are is the test's to say
-    for name, value in (env or {}).items():
-        if value is None:
-            environment.pop(name, None)
-        else:
-            environment[name] = str(value)
+    """Runs a command, `env` laid over the environment."""
     start = time.monotonic()
     as_bytes = isinstance(input, bytes)
     process = subprocess.Popen(
@@ -65,7 +64,7 @@ def run(command, *, env=None, input=None, timeout=LIMIT_S, cwd=None):
         stdin=subprocess.DEVNULL if input is None else subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=environment,
+        env=laid_over(env),
         cwd=cwd,
         start_new_session=True,
     )

@@ -6,6 +6,7 @@
 import json
 
 import pytest
+from forked import run_in_child
 
 PREAMBLE = """
 import json, os, sys
@@ -42,12 +43,15 @@ def adaptor_cache(tree):
 
 @pytest.fixture
 def echo(run_torch, tree, tmp_path, adaptor_cache):
-    """echo(SCRIPT, names=[...], extras=[(key, type, value)], env={}) runs SCRIPT on the echo: a Done."""
+    """echo(SCRIPT, names=[...], extras=[(key, type, value)], env={}) runs SCRIPT on the echo: a Done.
+
+    It runs in a child of a process that has imported torch (forked.py); `own=True`: in a process of its own.
+    """
     library = tree.build / "echo" / "libflagprof.so"
     if tree.installed or not library.exists():
         pytest.skip(f"no echo accelerator at {library}: it is built with the tests and never installed")
 
-    def call(script, names=(), extras=(), env=None, **named):
+    def call(script, names=(), extras=(), env=None, own=False, **named):
         variables = {"FLAGPROF_BUILD": library.parent, "XDG_CACHE_HOME": adaptor_cache}
         if names:
             (tmp_path / "names").write_text("".join(name.hex() + "\n" for name in names))
@@ -57,7 +61,8 @@ def echo(run_torch, tree, tmp_path, adaptor_cache):
             (tmp_path / "extras").write_text("".join(lines))
             variables["FLAGPROF_ECHO_EXTRAS"] = tmp_path / "extras"
         (tmp_path / "script.py").write_text(PREAMBLE + script)
-        return run_torch(tmp_path / "script.py", env={**variables, **(env or {})}, **named)
+        start = run_torch if own else run_in_child
+        return start(tmp_path / "script.py", env={**variables, **(env or {})}, cwd=tmp_path, **named)
 
     return call
 

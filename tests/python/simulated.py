@@ -3,8 +3,8 @@
 import os
 
 import pytest
-from conftest import python_environment, run
 from echo_accelerator import adaptor_cache  # noqa: F401
+from forked import run_in_child
 
 # flagos: the simulated accelerator. cuda: the machine's own, through flagprof.use_cuda().
 DEVICE = os.environ.get("FLAGPROF_PARITY_DEVICE", "flagos")
@@ -12,7 +12,7 @@ BUILD_LIMIT_S = 900
 
 
 @pytest.fixture(scope="session")
-def device_environment(tree, torch_version, adaptor_cache):  # noqa: F811
+def device_environment(tree, torch_version, adaptor_cache, tmp_path_factory):  # noqa: F811
     """The environment of a program that records on DEVICE, with what that needs built; skips where it is not there."""
     environment = {"XDG_CACHE_HOME": adaptor_cache}
     if not tree.installed:
@@ -20,5 +20,7 @@ def device_environment(tree, torch_version, adaptor_cache):  # noqa: F811
         if DEVICE == "flagos" and not list((tree.build / "sim").glob("*.so*")):
             pytest.skip(f"no simulated accelerator in {tree.build / 'sim'}")
     code = "import torch\nfrom flagprof import _build\n_build.adaptor()\n" + ("import flagos" if DEVICE == "flagos" else "")
-    run([tree.python, "-c", code], env=python_environment(environment), timeout=BUILD_LIMIT_S).ok()
+    script = tmp_path_factory.mktemp("device") / "build.py"
+    script.write_text(code)
+    run_in_child(script, env=environment, timeout=BUILD_LIMIT_S, cwd=script.parent).ok()
     return environment

@@ -3,12 +3,12 @@
 # A source of one line stands for the adaptor: what is tested is the place, the key, the lock and the words, not the
 # compiler.
 
-import json
 import os
 import subprocess
 
 import pytest
 from echo_accelerator import adaptor_cache, answer, echo, said  # noqa: F401
+from forked import run_in_child
 
 BUILD = """
 import sys
@@ -32,9 +32,12 @@ def source(tmp_path):
 
 
 @pytest.fixture
-def build(run_torch, source, tmp_path):
-    def call(*against, env=None, **named):
-        return run_torch(BUILD, source, *against, env={"XDG_CACHE_HOME": tmp_path / "cache", **(env or {})}, **named).ok()
+def build(torch_version, source, tmp_path):
+    (tmp_path / "script.py").write_text(BUILD)
+
+    def call(*against, env=None):
+        environment = {"XDG_CACHE_HOME": tmp_path / "cache", **(env or {})}
+        return run_in_child(tmp_path / "script.py", source, *against, env=environment, cwd=tmp_path).ok()
 
     return call
 
@@ -64,16 +67,13 @@ def test_a_library_under_another_name_asks_for_a_build_of_its_own_and_one_elsewh
     assert tree == same != wheel
 
 
-def test_the_key_names_torch_its_commit_its_abi_and_python(build, run_torch):
-    key = json.loads(
-        run_torch(
-            "import json, torch, sys\n"
-            "print(json.dumps([torch.__version__, torch.version.git_version[:12],"
-            " f'cxx11abi{int(torch._C._GLIBCXX_USE_CXX11_ABI)}', f'cp{sys.version_info.major}{sys.version_info.minor}']))"
-        )
-        .ok()
-        .stdout
+def test_the_key_names_torch_its_commit_its_abi_and_python(build, tmp_path):
+    (tmp_path / "key.py").write_text(
+        "import json, torch, sys\n"
+        "print(json.dumps([torch.__version__, torch.version.git_version[:12],"
+        " f'cxx11abi{int(torch._C._GLIBCXX_USE_CXX11_ABI)}', f'cp{sys.version_info.major}{sys.version_info.minor}']))"
     )
+    key = run_in_child(tmp_path / "key.py", cwd=tmp_path).json()
     folder = os.path.basename(os.path.dirname(built(build())))
     assert folder.startswith("-".join(key) + "-"), folder
 

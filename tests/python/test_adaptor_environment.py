@@ -9,7 +9,7 @@ import re
 import shutil
 
 import pytest
-from echo_accelerator import adaptor_cache, answer, said  # noqa: F401
+from echo_accelerator import PREAMBLE, adaptor_cache, answer, said  # noqa: F401
 from forked import run_forked
 from simulated import DEVICE, device_environment  # noqa: F401
 
@@ -103,6 +103,7 @@ def runs(device_environment, tmp_path_factory, request):  # noqa: F811
     if no_driver():
         for release, path in libraries(cupti_folder()).items():
             cases[release] = ({"FLAGOS_TRACER_LIBRARY": path, "FLAGOS_ACCELERATOR": "cuda"}, NO_GPU)
+    cases = {name: (environment, PREAMBLE + script) for name, (environment, script) in cases.items()}
     return run_forked(cases, tmp_path_factory.mktemp("environment"), device_environment)
 
 

@@ -51,7 +51,7 @@ def test_every_one_of_very_many_events_reaches_the_file_and_none_is_dear(echo, t
     counter = tree.build / "echo" / "libcount_allocations.so"
     if not counter.exists():
         pytest.skip(f"no {counter}: it is built with the tests and never installed")
-    done = echo(SCRIPT, env={"FLAGPROF_ECHO_BULK": EVENTS // 2, "LD_PRELOAD": counter}, timeout=900)
+    done = echo(SCRIPT, env={"FLAGPROF_ECHO_BULK": EVENTS // 2, "LD_PRELOAD": counter}, timeout=900, own=True)
     found = answer(done)
     kinds = found["ledger"]["kinds"]
     events = 2 * kinds["kernel"]["kept"]

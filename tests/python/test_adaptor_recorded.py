@@ -9,8 +9,8 @@ import pathlib
 import sys
 
 import pytest
-from conftest import python_environment, run
 from echo_accelerator import adaptor_cache, answer  # noqa: F401
+from forked import run_in_child
 from simulated import device_environment  # noqa: F401
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
@@ -20,11 +20,11 @@ from structure import Trace, correlation  # noqa: E402
 
 
 @pytest.fixture(scope="module")
-def recorded(tree, device_environment, tmp_path_factory):  # noqa: F811
+def recorded(device_environment, tmp_path_factory):  # noqa: F811
     """(trace of a name, what torch's tables said)."""
     folder = tmp_path_factory.mktemp("recorded")
     script = TESTS / "workloads" / "recorded.py"
-    done = run([tree.python, script, folder], env=python_environment(device_environment), cwd=folder, timeout=240)
+    done = run_in_child(script, folder, env=device_environment, cwd=folder, timeout=240)
     said = answer(done)
     assert "flagprof: " not in done.stderr.replace("flagprof: building", ""), done.stderr
 

@@ -5,9 +5,11 @@
 
 import json
 import re
+import textwrap
 
 import pytest
 from conftest import ROOT, TREE
+from forked import run_in_child
 
 WORKLOADS = ROOT / "tests" / "workloads"
 CHECKS = re.findall(r"^def (check_\w+)\(", (WORKLOADS / "backend.py").read_text(), re.MULTILINE)
@@ -20,10 +22,8 @@ def simulator(torch_version):
 
 
 @pytest.fixture(scope="module")
-def results(simulator):
-    from conftest import python_environment, run
-
-    done = run([TREE.python, WORKLOADS / "backend.py"], env=python_environment({}), timeout=400)
+def results(simulator, tmp_path_factory):
+    done = run_in_child(WORKLOADS / "backend.py", timeout=400, cwd=tmp_path_factory.mktemp("backend"))
     assert done.returncode == 0 and done.stdout.strip(), str(done)
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -34,8 +34,19 @@ def test_backend(results, check):
     assert results[check] is None, results[check]
 
 
-def test_the_parity_workload_gives_the_cpus_number(simulator, run_torch):
-    done = run_torch(
+@pytest.fixture
+def in_child(torch_version, tmp_path):
+    """in_child(SCRIPT, ARGUMENT, ...): a Done of a process that has imported torch already."""
+
+    def call(script, *arguments, env=None):
+        (tmp_path / "script.py").write_text(textwrap.dedent(script))
+        return run_in_child(tmp_path / "script.py", *arguments, env=env, cwd=tmp_path)
+
+    return call
+
+
+def test_the_parity_workload_gives_the_cpus_number(simulator, in_child):
+    done = in_child(
         """
         import sys
         sys.path.insert(0, sys.argv[1])
@@ -44,14 +55,13 @@ def test_the_parity_workload_gives_the_cpus_number(simulator, run_torch):
         print(workload.run("cpu"), workload.run("flagos"))
         """,
         ROOT / "python" / "flagprof" / "conformance",
-        timeout=300,
     ).ok()
     host, device = map(float, done.stdout.split())
     assert abs(host - device) <= 1e-4 * abs(host)
 
 
-def test_another_backends_name_is_left_alone(simulator, run_torch):
-    done = run_torch(
+def test_another_backends_name_is_left_alone(simulator, in_child):
+    done = in_child(
         """
         import torch
         torch.utils.rename_privateuse1_backend("somebody")
@@ -64,25 +74,24 @@ def test_another_backends_name_is_left_alone(simulator, run_torch):
     assert "somebody" in done.stdout
 
 
-def test_a_name_given_before_is_kept(simulator, run_torch):
-    run_torch(
+def test_a_name_given_before_is_kept(simulator, in_child):
+    in_child(
         """
         import torch
         torch.utils.rename_privateuse1_backend("flagos")
         import flagos
         assert torch.ones(2, device="flagos").sum().item() == 2
-        """,
-        timeout=300,
+        """
     ).ok()
 
 
-def test_a_missing_simulator_is_said_with_the_cure(run_torch, tmp_path):
-    done = run_torch("import flagos", env={"FLAGOS_SIM_DIR": tmp_path})
+def test_a_missing_simulator_is_said_with_the_cure(in_child, tmp_path):
+    done = in_child("import flagos", env={"FLAGOS_SIM_DIR": tmp_path})
     assert done.returncode != 0 and "FLAGOS_SIM_DIR" in done.stderr.splitlines()[-1], str(done)
 
 
-def test_a_missing_compiler_is_said_with_the_cure(simulator, run_torch, tmp_path):
-    done = run_torch("import flagos", env={"CXX": "no-such-compiler", "FLAGOS_CACHE_DIR": tmp_path})
+def test_a_missing_compiler_is_said_with_the_cure(simulator, in_child, tmp_path):
+    done = in_child("import flagos", env={"CXX": "no-such-compiler", "FLAGOS_CACHE_DIR": tmp_path})
     assert done.returncode != 0 and "set CXX" in done.stderr.splitlines()[-1], str(done)
 
 

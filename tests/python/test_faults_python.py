@@ -9,9 +9,8 @@ import struct
 import sys
 
 import pytest
-from conftest import python_environment, run
 from echo_accelerator import PREAMBLE, adaptor_cache, answer, said  # noqa: F401
-from forked import run_forked
+from forked import run_forked, run_in_child
 from simulated import device_environment  # noqa: F401
 
 SETUP = """
@@ -27,14 +26,16 @@ x = torch.ones(16, device="flagos")
 
 
 @pytest.fixture
-def pair(run_torch, device_environment):  # noqa: F811
-    """pair(SCRIPT): (with FlagProf, control), both Done."""
+def pair(run_torch, device_environment, tmp_path):  # noqa: F811
+    """pair(SCRIPT): (with FlagProf, control), both Done. `own`: in processes of their own, for what is about their ends."""
 
-    def call(script, env=None, timeout=120, control=True):
+    def call(script, env=None, timeout=120, control=True, own=False):
         both = []
         for flagprof in (True, False)[: 2 if control else 1]:
-            text = PREAMBLE + SETUP.replace("{flagprof}", str(flagprof)) + script
-            both.append(run_torch(text, env={**device_environment, **(env or {})}, timeout=timeout))
+            path = tmp_path / f"flagprof_{flagprof}.py"
+            path.write_text(PREAMBLE + SETUP.replace("{flagprof}", str(flagprof)) + script)
+            start = run_torch if own else run_in_child
+            both.append(start(path, env={**device_environment, **(env or {})}, timeout=timeout, cwd=tmp_path))
         return both if control else both[0]
 
     return call
@@ -44,20 +45,21 @@ def pair(run_torch, device_environment):  # noqa: F811
 
 
 def test_a_program_that_exits_while_recording_ends_with_its_own_status(pair):
-    ours, control = pair("prof = profile(activities=BOTH); prof.start(); x + 1; sys.exit(3)")
+    ours, control = pair("prof = profile(activities=BOTH); prof.start(); x + 1; sys.exit(3)", own=True)
     assert ours.returncode == 3, ours
     assert control.returncode in (3, -11), "stock torch dies by SIGSEGV here"
 
 
 def test_a_program_that_exits_in_the_warm_up_ends_as_without_flagprof(pair):
     ours, control = pair(
-        "prof = profile(activities=BOTH, schedule=schedule(wait=0, warmup=2, active=1)); prof.start(); x + 1; sys.exit(3)"
+        "prof = profile(activities=BOTH, schedule=schedule(wait=0, warmup=2, active=1)); prof.start(); x + 1; sys.exit(3)",
+        own=True,
     )
     assert ours.returncode == 3 or ours.returncode == control.returncode, (ours, control)
 
 
 def test_sigterm_while_recording_ends_the_program_by_sigterm(pair):
-    ours, control = pair("prof = profile(activities=BOTH); prof.start(); x + 1; os.kill(os.getpid(), signal.SIGTERM)")
+    ours, control = pair("prof = profile(activities=BOTH); prof.start(); x + 1; os.kill(os.getpid(), signal.SIGTERM)", own=True)
     assert ours.returncode == control.returncode == -15, (ours, control)
 
 
@@ -75,13 +77,13 @@ except KeyError as error:
     assert answer(ours) == answer(control) == ["'mine'", True]
 
 
-# A child's status; "hangs" where it is still there after LIMIT seconds, which only a control has.
+# A child's status; "hangs" where it is still there after so many seconds, which only a control has, after its first profile.
 FORK = """
-def fork():
+def fork(limit_s=60 if FLAGPROF else 5):
     pid = os.fork()
     if pid == 0:
         sys.exit(3)
-    end = time.monotonic() + (60 if FLAGPROF else 5)
+    end = time.monotonic() + limit_s
     while time.monotonic() < end:
         done, status = os.waitpid(pid, os.WNOHANG)
         if done:
@@ -94,7 +96,7 @@ def body(moment):
     x + 1
     if moment == "inside":
         found["inside"] = fork()
-found = {"before": fork()}
+found = {"before": fork(60)}
 with profile(activities=BOTH) as prof:
     body("")
 found["after"] = fork()
@@ -106,7 +108,7 @@ print(json.dumps(found))
 
 
 def test_a_forked_child_exits_with_its_own_status_and_its_parent_records_on(pair):
-    ours, control = (answer(done) for done in pair(FORK))
+    ours, control = (answer(done) for done in pair(FORK, own=True))
     # In a recording the child's own `with` ends in the child, where the simulated device refuses, as CUDA does.
     assert control["before"] == 3 and control["inside"] in (3, 1, "hangs") and control["after"] in (3, "hangs"), control
     assert ours["before"] == ours["after"] == 3, ours
@@ -253,7 +255,7 @@ print(json.dumps([sum(e.key == "aten::ones" for e in prof.key_averages()), torch
 def unusable(torch_version, device_environment, tmp_path_factory):  # noqa: F811
     """A program for each library that cannot be used, and the control without FlagProf."""
     folder = tmp_path_factory.mktemp("unusable")
-    cases = {"control": ({}, UNUSABLE.replace("{flagprof}", "False"))}
+    cases = {"control": ({}, PREAMBLE + UNUSABLE.replace("{flagprof}", "False"))}
     for at, (what, contents) in enumerate(LIBRARIES.items()):
         path = folder / f"libcupti.so.{at}"
         if isinstance(contents, str):
@@ -261,7 +263,7 @@ def unusable(torch_version, device_environment, tmp_path_factory):  # noqa: F811
         elif contents is not None:
             path.write_bytes(contents)
         environment = {"FLAGOS_TRACER_LIBRARY": path, "FLAGOS_ACCELERATOR": "cuda"}
-        cases[what] = (environment, UNUSABLE.replace("{flagprof}", "True"))
+        cases[what] = (environment, PREAMBLE + UNUSABLE.replace("{flagprof}", "True"))
     return run_forked(cases, folder, device_environment)
 
 
@@ -317,13 +319,12 @@ CUT = "broken_record"
 
 
 @pytest.fixture(scope="module")
-def sessions(tree, device_environment, tmp_path_factory):  # noqa: F811
+def sessions(device_environment, tmp_path_factory):  # noqa: F811
     """What each fault did: one process, one session a fault."""
     folder = tmp_path_factory.mktemp("faults")
     script = PREAMBLE + SETUP.replace("{flagprof}", "True") + FAULTS + f"for text in {(CUT, *NAMES)!r}: session(text)\n"
     (folder / "script.py").write_text(script + "print(json.dumps(sessions))\n")
-    environment = python_environment(device_environment)
-    done = run([tree.python, folder / "script.py"], env=environment, cwd=folder, timeout=240)
+    done = run_in_child(folder / "script.py", env=device_environment, cwd=folder, timeout=240)
     found = answer(done)
     told = re.split(r"^session \d+$", done.stderr, flags=re.MULTILINE)[1:]
     for text, lines in zip((CUT, *NAMES), told):
@@ -450,7 +451,7 @@ for turn in range(1000):
     one()
 print(json.dumps([first, level(), rss() - memory]))
 """
-    ours, control = pair(script, env={"LD_PRELOAD": counter}, timeout=400)
+    ours, control = pair(script, env={"LD_PRELOAD": counter}, timeout=400, own=True)
     first, last, growth = answer(ours)
     _, _, torchs = answer(control)
     assert last == first, f"blocks, bytes and threads: {first} after the first session, {last} after a thousand"

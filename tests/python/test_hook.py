@@ -37,6 +37,7 @@ print(json.dumps([newer(before, after), has_torch, torch._C._get_privateuse1_bac
                   state()["made"], sum(type(finder).__module__.startswith("flagprof") for finder in sys.meta_path)]))
 """,
         env=folders(tmp_path),
+        own=True,
     )
     new, has_torch, name, libraries, made, watchers = answer(done)
     assert new == NOTHING and not has_torch and made == []
@@ -82,6 +83,7 @@ changed = sorted(key for key in after if key not in before or before[key] is not
 print(json.dumps([changed, newer(threads, state()), hooks() == watched, torch._C._get_privateuse1_backend_name()]))
 """,
         env=folders(tmp_path),
+        own=True,
     )
     changed, new, same_hooks, name = answer(done)
     assert changed == WRAPPED
@@ -109,7 +111,8 @@ def test_imported_before_or_after_torch_the_first_profile_of_privateuse1_renames
 prof = record(lambda: torch.ones(3))
 averages = {e.key: e.self_device_time_total for e in prof.key_averages()}
 print(json.dumps([torch._C._get_privateuse1_backend_name(), callable(torch.flagos.synchronize), averages]))
-"""
+""",
+            own=order.startswith("import flagprof"),
         )
         name, has_synchronize, averages = answer(done)
         assert name == "flagos" and has_synchronize, order
