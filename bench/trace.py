@@ -44,10 +44,11 @@ def make_train(path, repeat, trace="h200_train"):
     text = gzip.open(ROOT / f"tests/fixtures/traces/{trace}.json.gz", "rt").read()
     begin = text.index('"traceEvents": [') + len('"traceEvents": [')
     end = text.rindex("]")
+    ids = max(int(m[2]) for m in MOVED.finditer(text) if m[1] != '"ts": ') + 1  # no two repeats share one
     with open(path, "w") as out:
         out.write(text[:begin])
         for turn in range(repeat):
-            out.write("," * bool(turn) + moved(text[begin:end].rstrip(), turn * 100000, turn * 10000))
+            out.write("," * bool(turn) + moved(text[begin:end].rstrip(), turn * 100000, turn * ids))
         out.write(text[end:])
 
 

@@ -10,55 +10,96 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct fp_time_entry {
+    uint64_t id;
+    int64_t ns;
+};
+
+enum {
+    USED = 1,
+    TAKEN = 2, // an operator with this id was seen; the bits above are the id's own
+};
+
 static size_t home_of(uint64_t id, size_t mask) {
     // Ids come nearly in order: neighbours lie side by side, and far ones are thrown apart.
     return (size_t)(id + (id >> 16) * 0x9E3779B97F4A7C15ULL) & mask;
 }
 
+static uint8_t mark_of(uint64_t id) {
+    return (uint8_t)((id * 0x9E3779B97F4A7C15ULL) >> 58 << 2 | USED);
+}
+
+// The place of the id, or the empty one where it belongs.
+static inline size_t place_of(const struct fp_time_by_id *times, uint64_t id) {
+    const uint8_t mark = mark_of(id);
+    size_t at = home_of(id, times->mask);
+    while (times->marks[at] && ((times->marks[at] & ~TAKEN) != mark || times->entries[at].id != id))
+        at = (at + 1) & times->mask;
+    return at;
+}
+
 static int grow(struct fp_time_by_id *times) {
-    size_t mask = times->mask ? times->mask * 2 + 1 : 255;
-    struct fp_time_entry *entries = calloc(mask + 1, sizeof(*entries));
-    if (!entries)
+    struct fp_time_by_id grown = { .count = times->count, .mask = times->mask ? times->mask * 2 + 1 : 255 };
+    grown.entries = calloc(grown.mask + 1, sizeof(*grown.entries));
+    grown.marks = calloc(grown.mask + 1, sizeof(*grown.marks));
+    if (!grown.entries || !grown.marks) {
+        fp_time_by_id_free(&grown);
         return -ENOMEM;
-    for (size_t i = 0; times->entries && i <= times->mask; i++) {
-        if (!times->entries[i].used)
-            continue;
-        size_t at = home_of(times->entries[i].id, mask);
-        while (entries[at].used)
-            at = (at + 1) & mask;
-        entries[at] = times->entries[i];
     }
-    free(times->entries);
-    times->entries = entries;
-    times->mask = mask;
+    for (size_t i = 0; times->entries && i <= times->mask; i++) {
+        if (!times->marks[i])
+            continue;
+        size_t at = place_of(&grown, times->entries[i].id);
+        grown.entries[at] = times->entries[i];
+        grown.marks[at] = times->marks[i];
+    }
+    fp_time_by_id_free(times);
+    *times = grown;
     return 0;
 }
 
 int fp_time_by_id_add(struct fp_time_by_id *times, uint64_t id, int64_t ns) {
     if ((!times->entries || times->count * 3 >= times->mask * 2) && grow(times) != 0)
         return -ENOMEM;
-    size_t at = home_of(id, times->mask);
-    while (times->entries[at].used && times->entries[at].id != id)
-        at = (at + 1) & times->mask;
+    size_t at = place_of(times, id);
     struct fp_time_entry *entry = &times->entries[at];
-    times->count += !entry->used;
-    entry->used = true;
-    entry->id = id;
+    if (!times->marks[at]) {
+        times->count++;
+        times->marks[at] = mark_of(id);
+        *entry = (struct fp_time_entry){ id, 0 };
+    }
     entry->ns += ns;
     return 0;
 }
 
-struct fp_time_entry *fp_time_by_id_find(const struct fp_time_by_id *times, uint64_t id) {
-    if (!times->entries)
-        return NULL;
-    size_t at = home_of(id, times->mask);
-    while (times->entries[at].used && times->entries[at].id != id)
-        at = (at + 1) & times->mask;
-    return times->entries[at].used ? &times->entries[at] : NULL;
+static inline bool look_up(const struct fp_time_by_id *times, uint64_t id, uint8_t mark, int64_t *ns) {
+    size_t at = times->entries ? place_of(times, id) : 0;
+    if (!times->entries || !times->marks[at])
+        return false;
+    if (mark)
+        times->marks[at] |= mark;
+    *ns = times->entries[at].ns;
+    return true;
+}
+
+bool fp_time_by_id_find(const struct fp_time_by_id *times, uint64_t id, int64_t *ns) {
+    return look_up(times, id, 0, ns);
+}
+
+bool fp_time_by_id_take(const struct fp_time_by_id *times, uint64_t id, int64_t *ns) {
+    return look_up(times, id, TAKEN, ns);
+}
+
+int64_t fp_time_by_id_taken(const struct fp_time_by_id *times) {
+    int64_t sum = 0;
+    for (size_t i = 0; times->entries && i <= times->mask; i++)
+        sum += times->marks[i] & TAKEN ? times->entries[i].ns : 0;
+    return sum;
 }
 
 void fp_time_by_id_free(struct fp_time_by_id *times) {
     free(times->entries);
+    free(times->marks);
     memset(times, 0, sizeof(*times));
 }
 
@@ -136,58 +177,84 @@ static int open_slice(struct stack *stack, const struct node *node) {
 // The device time that a slice owns; see the header for what torch does beyond that.
 static void give_device_time(const struct fp_operator_input *input, enum fp_slice_role role, uint64_t id,
                              struct node *node, struct node *holder, int64_t *twice_ns) {
-    struct fp_time_entry *entry;
+    int64_t ns;
     if (role == FP_ROLE_OPERATOR) {
-        entry = input->device_ns && id != FP_NO_SLICE_ID ? fp_time_by_id_find(input->device_ns, id) : NULL;
-        if (entry) {
-            node->own_device_ns = entry->ns;
-            entry->taken = true;
-        }
+        if (input->device_ns && id != FP_NO_SLICE_ID && fp_time_by_id_take(input->device_ns, id, &ns))
+            node->own_device_ns = ns;
         return;
     }
     if (role == FP_ROLE_PYTHON)
         return;
-    if (input->device_ns_by_call && role != FP_ROLE_OVERHEAD && holder && id != FP_NO_SLICE_ID) {
-        entry = fp_time_by_id_find(input->device_ns_by_call, id);
-        if (entry) {
-            holder->own_device_ns += entry->ns;
-            entry->taken = true;
-        }
-    }
+    if (input->device_ns_by_call && role != FP_ROLE_OVERHEAD && holder && id != FP_NO_SLICE_ID &&
+        fp_time_by_id_take(input->device_ns_by_call, id, &ns))
+        holder->own_device_ns += ns;
     uint64_t mistaken = role == FP_ROLE_OVERHEAD ? node->owner : id;
     if (!input->like_torch || role == FP_ROLE_CALL || mistaken == FP_NO_SLICE_ID || !input->device_ns)
         return;
-    entry = fp_time_by_id_find(input->device_ns, mistaken);
-    if (entry) {
-        node->own_device_ns = entry->ns;
-        *twice_ns += holder ? entry->ns : 0;
+    if (fp_time_by_id_find(input->device_ns, mistaken, &ns)) {
+        node->own_device_ns = ns;
+        *twice_ns += holder ? ns : 0;
     }
+}
+
+// The slices of a thread that are still to come: the first of each role that has any.
+struct course {
+    struct fp_slice next[FP_ROLE_COUNT];
+    const struct fp_slices *slices[FP_ROLE_COUNT];
+    size_t at[FP_ROLE_COUNT];
+    uint8_t role[FP_ROLE_COUNT]; // ascending
+    unsigned count;
+};
+
+static void course_begin(struct course *course, const struct fp_operator_input *input) {
+    course->count = 0;
+    for (unsigned role = 0; role < FP_ROLE_COUNT; role++)
+        if (input->by_role[role] && input->by_role[role]->count) {
+            course->role[course->count] = (uint8_t)role;
+            course->slices[course->count] = input->by_role[role];
+            course->at[course->count] = 0;
+            course->next[course->count++] = fp_slices_get(input->by_role[role], 0);
+        }
+}
+
+static void course_drop(struct course *course, unsigned place) {
+    for (unsigned i = place; i + 1 < course->count; i++) {
+        course->next[i] = course->next[i + 1];
+        course->slices[i] = course->slices[i + 1];
+        course->at[i] = course->at[i + 1];
+        course->role[i] = course->role[i + 1];
+    }
+    course->count--;
+}
+
+// The earliest of them; of equals that of the first role, so that an operator holds the call. False at the end.
+static inline bool course_next(struct course *course, struct fp_slice *slice, enum fp_slice_role *role) {
+    unsigned first = 0;
+    if (!course->count)
+        return false;
+    for (unsigned i = 1; i < course->count; i++)
+        if (course->next[i].start_ns < course->next[first].start_ns ||
+            (course->next[i].start_ns == course->next[first].start_ns &&
+             course->next[i].dur_ns > course->next[first].dur_ns))
+            first = i;
+    *slice = course->next[first];
+    *role = (enum fp_slice_role)course->role[first];
+    if (++course->at[first] < course->slices[first]->count)
+        course->next[first] = fp_slices_get(course->slices[first], course->at[first]);
+    else
+        course_drop(course, first);
+    return true;
 }
 
 int fp_operators_count(const struct fp_operator_input *input, struct fp_operator_times *times,
                        int64_t *twice_ns) {
     struct stack stack = { 0 };
-    size_t at[FP_ROLE_COUNT] = { 0 };
-    struct fp_slice next[FP_ROLE_COUNT];
+    struct course course;
+    struct fp_slice slice;
+    enum fp_slice_role role;
     int code = 0;
-    for (int role = 0; role < FP_ROLE_COUNT; role++)
-        if (input->by_role[role] && input->by_role[role]->count)
-            next[role] = fp_slices_get(input->by_role[role], 0);
-    while (!code) {
-        int role = -1;
-        for (int r = 0; r < FP_ROLE_COUNT; r++) {
-            if (!input->by_role[r] || at[r] == input->by_role[r]->count)
-                continue;
-            // At the same time and length the operator holds the call.
-            if (role < 0 || next[r].start_ns < next[role].start_ns ||
-                (next[r].start_ns == next[role].start_ns && next[r].dur_ns > next[role].dur_ns))
-                role = r;
-        }
-        if (role < 0)
-            break;
-        struct fp_slice slice = next[role];
-        if (++at[role] < input->by_role[role]->count)
-            next[role] = fp_slices_get(input->by_role[role], at[role]);
+    course_begin(&course, input);
+    while (!code && course_next(&course, &slice, &role)) {
         struct node node = { .group = slice.group,
                              .dur_ns = slice.dur_ns,
                              .end_ns = slice.start_ns + slice.dur_ns };
@@ -206,7 +273,7 @@ int fp_operators_count(const struct fp_operator_input *input, struct fp_operator
         node.owner = role == FP_ROLE_OPERATOR && slice.id != FP_NO_SLICE_ID ? slice.id
                      : holder                                               ? holder->owner
                                                                             : FP_NO_SLICE_ID;
-        give_device_time(input, (enum fp_slice_role)role, slice.id, &node, holder, twice_ns);
+        give_device_time(input, role, slice.id, &node, holder, twice_ns);
         code = open_slice(&stack, &node);
     }
     while (stack.count)

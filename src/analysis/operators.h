@@ -27,21 +27,22 @@ struct fp_operator_times {
     int64_t host_total_ns, host_self_ns, device_total_ns, device_self_ns;
 };
 
-// Device time by id.
+// Device time by id. A byte for each place tells whether it is used, so that the many ids without device time
+// are mostly told by a byte that lies in the cache.
 struct fp_time_by_id {
     struct fp_time_entry *entries;
+    uint8_t *marks; // 0: the place is empty
     size_t count, mask;
 };
 
-struct fp_time_entry {
-    uint64_t id;
-    int64_t ns;
-    bool used, taken; // taken: an operator with this id was seen
-};
-
 int fp_time_by_id_add(struct fp_time_by_id *times, uint64_t id, int64_t ns); // 0 or -ENOMEM
-struct fp_time_entry *fp_time_by_id_find(const struct fp_time_by_id *times,
-                                         uint64_t id); // NULL where there is none
+bool fp_time_by_id_find(const struct fp_time_by_id *times, uint64_t id, int64_t *ns);
+
+// As above, and remembers that an operator with this id was seen.
+bool fp_time_by_id_take(const struct fp_time_by_id *times, uint64_t id, int64_t *ns);
+
+// The sum of what was taken.
+int64_t fp_time_by_id_taken(const struct fp_time_by_id *times);
 void fp_time_by_id_free(struct fp_time_by_id *times);
 
 // What a slice is to the tree.

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WIDE (1u << 31)
+#define WIDE FP_SLICE_WIDE
 
 static int keep_wide(struct fp_slices *slices, uint64_t value, uint32_t *packed) {
     if (slices->wide_count == slices->wide_room) {
@@ -78,25 +78,9 @@ int fp_slices_add(struct fp_slices *slices, struct fp_slice slice) {
     return 0;
 }
 
-static inline struct fp_slice unpack(const struct fp_slices *slices, const struct fp_packed_slice *packed) {
-    struct fp_slice slice = {
-        .start_ns = (int64_t)((uint64_t)packed->start_high << 32 | packed->start_low),
-        .dur_ns = packed->dur & WIDE ? (int64_t)slices->wide[packed->dur & ~WIDE] : (int64_t)packed->dur,
-        .group = packed->group,
-        .id = packed->id == UINT32_MAX ? FP_NO_SLICE_ID
-              : packed->id & WIDE      ? slices->wide[packed->id & ~WIDE]
-                                       : packed->id,
-    };
-    return slice;
-}
-
-struct fp_slice fp_slices_get(const struct fp_slices *slices, size_t place) {
-    return unpack(slices, packed_at(slices, place));
-}
-
 static bool before(const struct fp_slices *slices, const struct fp_packed_slice *a,
                    const struct fp_packed_slice *b) {
-    struct fp_slice x = unpack(slices, a), y = unpack(slices, b);
+    struct fp_slice x = fp_slices_unpack(slices, a), y = fp_slices_unpack(slices, b);
     return fp_slice_before(&x, &y);
 }
 

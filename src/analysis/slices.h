@@ -26,6 +26,7 @@ struct fp_packed_slice {
     uint32_t id; // below 2^31; else bit 31 and the place in `wide`; all ones for none
 };
 
+#define FP_SLICE_WIDE (1u << 31)
 #define FP_SLICE_CHUNK 4096 // the first chunk grows up to this, so that a lane of one slice costs little
 #define FP_SLICE_FIRST 8
 
@@ -42,9 +43,26 @@ struct fp_slices {
 };
 
 int fp_slices_add(struct fp_slices *slices, struct fp_slice slice); // 0 or -ENOMEM
-struct fp_slice fp_slices_get(const struct fp_slices *slices, size_t place);
 void fp_slices_sort(struct fp_slices *slices);
 void fp_slices_free(struct fp_slices *slices);
+
+static inline struct fp_slice fp_slices_unpack(const struct fp_slices *slices,
+                                               const struct fp_packed_slice *packed) {
+    struct fp_slice slice = {
+        .start_ns = (int64_t)((uint64_t)packed->start_high << 32 | packed->start_low),
+        .dur_ns = packed->dur & FP_SLICE_WIDE ? (int64_t)slices->wide[packed->dur & ~FP_SLICE_WIDE]
+                                              : (int64_t)packed->dur,
+        .group = packed->group,
+        .id = packed->id == UINT32_MAX     ? FP_NO_SLICE_ID
+              : packed->id & FP_SLICE_WIDE ? slices->wide[packed->id & ~FP_SLICE_WIDE]
+                                           : packed->id,
+    };
+    return slice;
+}
+
+static inline struct fp_slice fp_slices_get(const struct fp_slices *slices, size_t place) {
+    return fp_slices_unpack(slices, &slices->chunks[place / FP_SLICE_CHUNK][place % FP_SLICE_CHUNK]);
+}
 
 // True when a comes before b: earlier, or as early and longer, or with the smaller id.
 static inline bool fp_slice_before(const struct fp_slice *a, const struct fp_slice *b) {

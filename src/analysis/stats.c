@@ -7,6 +7,7 @@
 #include "analysis/stats.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -444,10 +445,7 @@ static bool launch_end(void *user, uint64_t correlation, int64_t *ns) {
         *ns = call.start_ns + call.dur_ns;
         return true;
     }
-    struct fp_time_entry *entry = fp_time_by_id_find(&search->ends, correlation);
-    if (entry)
-        *ns = entry->ns;
-    return entry != NULL;
+    return fp_time_by_id_find(&search->ends, correlation, ns);
 }
 
 // Each call's row gets the device time of the work that it launched.
@@ -457,18 +455,19 @@ static void add_launched(struct launch_search *search, struct fp_stats *stats) {
             struct fp_slice work = fp_slices_get(stats->lanes[i].work, j), call;
             if (work.id == FP_NO_SLICE_ID)
                 continue;
-            struct fp_time_entry *entry = NULL;
+            int64_t group;
             if (find_call(search, work.id, &call))
                 stats->groups[call.group].launched_ns += work.dur_ns;
-            else if ((entry = fp_time_by_id_find(&search->groups, work.id)))
-                stats->groups[entry->ns].launched_ns += work.dur_ns;
+            else if (fp_time_by_id_find(&search->groups, work.id, &group))
+                stats->groups[group].launched_ns += work.dur_ns;
         }
 }
 
 static int prepare_calls(struct launch_search *search, const struct fp_slices *calls) {
     for (size_t j = 0; calls && calls->ids_mixed && j < calls->count; j++) {
         struct fp_slice call = fp_slices_get(calls, j);
-        if (call.id == FP_NO_SLICE_ID || fp_time_by_id_find(&search->ends, call.id))
+        int64_t known;
+        if (call.id == FP_NO_SLICE_ID || fp_time_by_id_find(&search->ends, call.id, &known))
             continue; // the first call of a correlation is the outermost
         if (fp_time_by_id_add(&search->ends, call.id, call.start_ns + call.dur_ns) != 0 ||
             fp_time_by_id_add(&search->groups, call.id, call.group) != 0)
@@ -594,34 +593,69 @@ static int count_operators(struct fp_stats *stats) {
     return code;
 }
 
-static void count_owned(struct fp_stats *stats) {
-    const struct fp_time_by_id *owned = stats->by_call ? &stats->device_ns_by_call : &stats->device_ns;
-    for (size_t i = 0; owned->entries && i <= owned->mask; i++)
-        if (owned->entries[i].used && owned->entries[i].taken)
-            stats->owned_ns += owned->entries[i].ns;
+// The two halves of the end. Each touches what the other does not: operators their groups' `nested` and who took
+// which device time; devices the rest.
+struct half {
+    struct fp_stats *stats;
+    int (*work)(struct fp_stats *stats);
+    int code;
+};
+
+static void *run_half(void *argument) {
+    struct half *half = argument;
+    half->code = half->work(half->stats);
+    return NULL;
+}
+
+// Both, beside each other where there are two threads for it. 0 or the first that failed.
+static int run_halves(struct fp_stats *stats, int threads, int (*one)(struct fp_stats *stats),
+                      int (*other)(struct fp_stats *stats)) {
+    struct half half = { stats, other, 0 };
+    pthread_t thread;
+    bool beside = threads > 1 && pthread_create(&thread, NULL, run_half, &half) == 0;
+    int code = one(stats);
+    if (beside)
+        pthread_join(thread, NULL);
+    else if (!code)
+        run_half(&half);
+    return code ? code : half.code;
+}
+
+static void sort_roles(struct fp_stats *stats, enum fp_slice_role first, enum fp_slice_role last) {
+    for (uint32_t i = 0; i < stats->lane_count; i++)
+        for (int role = (int)first; role <= (int)last; role++)
+            if (stats->lanes[i].roles[role])
+                fp_slices_sort(stats->lanes[i].roles[role]);
+}
+
+static int sort_host(struct fp_stats *stats) {
+    sort_roles(stats, FP_ROLE_OPERATOR, FP_ROLE_PYTHON);
+    return 0;
+}
+
+static int sort_rest(struct fp_stats *stats) {
+    sort_roles(stats, FP_ROLE_CALL, FP_ROLE_OVERHEAD);
+    for (uint32_t i = 0; i < stats->lane_count; i++)
+        if (stats->lanes[i].work)
+            fp_slices_sort(stats->lanes[i].work);
+    return 0;
 }
 
 int fp_stats_finish(struct fp_stats *stats, struct fp_reader *reader) {
     struct fp_reader_summary summary;
+    int threads = fp_reader_threads(reader);
     fp_reader_summarise(reader, &summary);
     stats->whole_microseconds = summary.whole_microseconds;
     stats->by_call = stats->device_ns.count == 0;
     int code = move_to_main(stats, reader);
-    for (uint32_t i = 0; !code && i < stats->lane_count; i++) {
-        struct fp_stats_lane *lane = &stats->lanes[i];
-        code = pair_marks(stats, lane);
-        for (int role = 0; role < FP_ROLE_COUNT; role++)
-            if (lane->roles[role])
-                fp_slices_sort(lane->roles[role]);
-        if (lane->work)
-            fp_slices_sort(lane->work);
-    }
+    for (uint32_t i = 0; !code && i < stats->lane_count; i++)
+        code = pair_marks(stats, &stats->lanes[i]);
     if (!code)
-        code = count_operators(stats);
+        code = run_halves(stats, threads, sort_host, sort_rest);
     if (!code)
-        code = measure_devices(stats);
+        code = run_halves(stats, threads, count_operators, measure_devices);
     if (!code)
-        count_owned(stats);
+        stats->owned_ns = fp_time_by_id_taken(stats->by_call ? &stats->device_ns_by_call : &stats->device_ns);
     stats->names = fp_reader_take_names(reader);
     return code;
 }

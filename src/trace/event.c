@@ -31,43 +31,41 @@ struct fp_trace_id fp_field_id(const struct fp_trace_field *field) {
     return id;
 }
 
-static inline void read_id(const struct fp_trace_field *field, struct fp_trace_id *id) {
-    if (field->plain == field->value_size + 1 && field->value_size <= 16) {
-        id->text = (struct fp_text){ field->value, field->value_size };
-        id->number = fp_digits_value(field->value, field->value_size);
-        id->kind = FP_ID_NUMBER;
-        id->quoted = false;
+static const struct fp_trace_id absent = { { NULL, 0 }, 0, FP_ID_ABSENT, false };
+
+static inline void read_id(const struct fp_trace_field *field, bool known, uint64_t number,
+                           struct fp_trace_id *id) {
+    if (!field || (!known && !fp_plain_id(field, &number))) {
+        *id = field ? fp_field_id(field) : absent;
         return;
     }
-    *id = fp_field_id(field);
+    id->text.at = field->value;
+    id->text.size = field->value_size;
+    id->number = number;
+    id->kind = FP_ID_NUMBER;
+    id->quoted = false;
 }
 
-// A time in microseconds as text. The common form, digits with at most three decimals, is read directly.
-static inline enum fp_number_state read_time(struct fp_reader *reader, const struct fp_trace_field *field,
-                                             int64_t *ns) {
-    static const uint16_t scale[] = { 1000, 100, 10, 1 };
-    const char *at = field->value;
-    size_t size = field->value_size, point = field->plain - 1u;
-    if (field->type != '0' && field->type != '"') {
-        *ns = 0;
-        return FP_NUMBER_BAD;
-    }
-    if ((field->plain || fp_digits_plain(at, size, &point)) && point <= 15) {
-        size_t decimals = point < size ? size - point - 1 : 0;
-        if (decimals <= 3) {
-            uint64_t fraction = decimals ? fp_digits_value(at + point + 1, decimals) * scale[decimals] : 0;
-            reader->fractions |= fraction != 0;
-            *ns = (int64_t)(fp_digits_value(at, point) * 1000 + fraction);
-            return FP_NUMBER_OK;
-        }
-    }
+// A time in microseconds as text.
+static enum fp_number_state read_time(struct fp_reader *reader, const struct fp_trace_field *field,
+                                      int64_t *ns) {
+    struct fp_trace_field plain = *field;
+    size_t point;
     bool rounded = false;
-    enum fp_number_state state = fp_number_scaled((struct fp_text){ at, size }, 3, ns, &rounded);
+    *ns = 0;
+    if (field->type != '0' && field->type != '"')
+        return FP_NUMBER_BAD;
+    if (!plain.plain && fp_digits_plain(field->value, field->value_size, &point)) // as a string
+        plain.plain = (uint8_t)(point + 1);
+    if (fp_plain_time(&plain, ns, &reader->fractions))
+        return FP_NUMBER_OK;
+    enum fp_number_state state =
+        fp_number_scaled((struct fp_text){ field->value, field->value_size }, 3, ns, &rounded);
     if (state == FP_NUMBER_OK && *ns % 1000 != 0)
         reader->fractions = true;
     if (rounded)
-        fp_reader_note_at(reader, FP_NOTE_TIME_ROUNDED, (size_t)(at - reader->block->text), reader->events,
-                          NULL);
+        fp_reader_note_at(reader, FP_NOTE_TIME_ROUNDED, (size_t)(field->value - reader->block->text),
+                          reader->events, NULL);
     return state;
 }
 
@@ -108,10 +106,16 @@ static int read_cat(struct fp_reader *reader, const struct fp_trace_field *field
     return 0;
 }
 
-static int read_name(struct fp_reader *reader, const struct fp_trace_field *field) {
+static inline int read_name(struct fp_reader *reader, const struct fp_trace_field *field, bool hashed,
+                            uint64_t hash) {
     struct fp_trace_event *event = &reader->event;
-    event->name = event->name_raw = (struct fp_text){ field->value, field->value_size };
+    const struct fp_text name = { field->value, field->value_size };
+    event->name = event->name_raw = name;
     event->name_escaped = false;
+    if (hashed) {
+        event->name_id = fp_intern_add_hashed(reader->names, name, hash);
+        return event->name_id == FP_NO_ID ? -ENOMEM : 0;
+    }
     // Escapes of this block are listed: without any, no name needs to be looked through.
     if (reader->special < reader->block->special_end && memchr(field->value, '\\', field->value_size)) {
         if (field->value_size > reader->decoded_room) {
@@ -218,36 +222,17 @@ static inline int read_lane(struct fp_reader *reader) {
     return code;
 }
 
-static inline void clear_event(struct fp_trace_event *event) {
-    static const struct fp_trace_id absent = { { NULL, 0 }, 0, FP_ID_ABSENT, false };
-    event->phase = 0;
-    event->category = FP_CAT_OTHER;
-    event->ts_state = event->dur_state = FP_NUMBER_ABSENT;
-    event->ts_quoted = event->name_escaped = false;
-    event->ts_ns = event->dur_ns = 0;
-    event->name = event->name_raw = event->cat = (struct fp_text){ "", 0 };
-    event->pid = event->tid = event->id = absent;
-}
-
-int fp_event_finish(struct fp_reader *reader, const uint32_t *top) {
+static inline void read_times(struct fp_reader *reader, const struct fp_trace_field *ts,
+                              const struct fp_trace_field *dur, const struct fp_values *values) {
     struct fp_trace_event *event = &reader->event;
-#define FIELD(key) (top[key] == FP_NO_FIELD ? NULL : &event->fields[top[key]])
-    clear_event(event);
-    event->number = reader->events;
-    event->byte =
-        reader->block->offset + (uint64_t)(event->raw.at - reader->block->text) - reader->block->head;
-    const struct fp_trace_field *ph = FIELD(FP_TOP_PH), *ts = FIELD(FP_TOP_TS);
-    const struct fp_trace_field *dur = FIELD(FP_TOP_DUR), *name = FIELD(FP_TOP_NAME);
-    const struct fp_trace_field *cat = FIELD(FP_TOP_CAT), *field;
-    if (ph)
-        event->phase = ph->type == '"' && ph->value_size ? ph->value[0] : 0;
-    if ((field = FIELD(FP_TOP_PID)))
-        read_id(field, &event->pid);
-    if ((field = FIELD(FP_TOP_TID)))
-        read_id(field, &event->tid);
-    if ((field = FIELD(FP_TOP_ID)))
-        read_id(field, &event->id);
-    if (ts) {
+    reader->fractions |= values->fractions;
+    event->ts_state = event->dur_state = FP_NUMBER_ABSENT;
+    event->ts_quoted = false;
+    event->ts_ns = event->dur_ns = 0;
+    if (values->known >> FP_TOP_TS & 1) {
+        event->ts_state = FP_NUMBER_OK;
+        event->ts_ns = values->ts_ns;
+    } else if (ts) {
         event->ts_state = (uint8_t)read_time(reader, ts, &event->ts_ns);
         event->ts_quoted = ts->type == '"';
         if (event->ts_quoted && !reader->ts_text) {
@@ -257,16 +242,35 @@ int fp_event_finish(struct fp_reader *reader, const uint32_t *top) {
         if (event->ts_state == FP_NUMBER_BAD)
             note_time(reader, FP_NOTE_BAD_TIME, ts);
     }
-    if (dur) {
+    if (values->known >> FP_TOP_DUR & 1) {
+        event->dur_state = FP_NUMBER_OK;
+        event->dur_ns = values->dur_ns;
+    } else if (dur) {
         event->dur_state = (uint8_t)read_time(reader, dur, &event->dur_ns);
         if (event->dur_state == FP_NUMBER_BAD)
             note_time(reader, FP_NOTE_BAD_TIME, dur);
     }
-    event->cat_id = event->name_id = FP_NO_ID;
+}
+
+int fp_event_finish(struct fp_reader *reader, const uint32_t *top, const struct fp_values *values) {
     static const struct fp_trace_field empty = { .key = "", .value = "", .type = '"' };
+    struct fp_trace_event *event = &reader->event;
+    const unsigned known = values->known;
+#define FIELD(key) (top[key] == FP_NO_FIELD ? NULL : &event->fields[top[key]])
+#define KNOWN(key) (known >> (key)&1)
+    event->number = reader->events;
+    event->byte =
+        reader->block->offset + (uint64_t)(event->raw.at - reader->block->text) - reader->block->head;
+    const struct fp_trace_field *ph = FIELD(FP_TOP_PH), *name = FIELD(FP_TOP_NAME), *cat = FIELD(FP_TOP_CAT);
+    event->phase = (char)(ph && ph->type == '"' && ph->value_size ? ph->value[0] : 0);
+    read_id(FIELD(FP_TOP_PID), KNOWN(FP_TOP_PID), values->pid, &event->pid);
+    read_id(FIELD(FP_TOP_TID), KNOWN(FP_TOP_TID), values->tid, &event->tid);
+    read_id(FIELD(FP_TOP_ID), KNOWN(FP_TOP_ID), values->id, &event->id);
+    read_times(reader, FIELD(FP_TOP_TS), FIELD(FP_TOP_DUR), values);
+    event->cat_id = event->name_id = FP_NO_ID;
     int code = read_cat(reader, cat ? cat : &empty);
     if (!code)
-        code = read_name(reader, name ? name : &empty);
+        code = read_name(reader, name ? name : &empty, KNOWN(FP_TOP_NAME), values->name_hash);
     if (!code)
         code = read_lane(reader);
     if (code)
@@ -281,6 +285,7 @@ int fp_event_finish(struct fp_reader *reader, const uint32_t *top) {
         fp_reader_note_at(reader, FP_NOTE_ODD_ARGS, (size_t)(event->raw.at - reader->block->text),
                           event->number, NULL);
     return code;
+#undef KNOWN
 #undef FIELD
 }
 

@@ -189,6 +189,27 @@ static const char *read_event(struct fp_fast *fast, const char *begin, const cha
     return at + 1;
 }
 
+static inline const struct fp_trace_field *top_field(const struct fp_parsed *event, enum fp_top_name top) {
+    return event->top[top] == FP_NO_FIELD ? NULL : &event->fields[event->top[top]];
+}
+
+static void read_values(struct fp_parsed *event) {
+    struct fp_values *values = &event->values;
+    const struct fp_trace_field *name = top_field(event, FP_TOP_NAME);
+    values->fractions = false;
+    unsigned known = fp_plain_time(top_field(event, FP_TOP_TS), &values->ts_ns, &values->fractions)
+                     << FP_TOP_TS;
+    known |= fp_plain_time(top_field(event, FP_TOP_DUR), &values->dur_ns, &values->fractions) << FP_TOP_DUR;
+    known |= fp_plain_id(top_field(event, FP_TOP_PID), &values->pid) << FP_TOP_PID;
+    known |= fp_plain_id(top_field(event, FP_TOP_TID), &values->tid) << FP_TOP_TID;
+    known |= fp_plain_id(top_field(event, FP_TOP_ID), &values->id) << FP_TOP_ID;
+    if (name) {
+        values->name_hash = fp_text_hash(name->value, name->value_size);
+        known |= 1u << FP_TOP_NAME;
+    }
+    values->known = (uint16_t)known;
+}
+
 const char *fp_fast_event(struct fp_fast *fast, const char *begin, const char *end) {
     const char *behind = fp_layout_read(&fast->layout, fast, begin, end);
     if (!behind) {
@@ -199,6 +220,7 @@ const char *fp_fast_event(struct fp_fast *fast, const char *begin, const char *e
         fp_layout_learn(&fast->layout, &fast->event);
     }
     fast->event.raw = (struct fp_text){ begin, (size_t)(behind - begin) };
+    read_values(&fast->event);
     return behind;
 }
 

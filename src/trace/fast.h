@@ -1,13 +1,14 @@
 // fast.h - an event in its common form, read straight from the text of a clean block.
 //
 // In:  text.
-// Out: the spans of its keys and values, nothing interned, nothing converted: so it may be done in a thread
-//      of its own.
+// Out: the spans of its keys and values, and the plain numbers among them; nothing interned, so that it may be
+//      done in a thread of its own.
 //
 // Private to src/trace.
 #ifndef FLAGPROF_TRACE_FAST_H
 #define FLAGPROF_TRACE_FAST_H
 
+#include "trace/digits.h"
 #include "trace/layout.h"
 #include "trace/reader.h"
 
@@ -28,6 +29,15 @@ enum fp_top_name {
 #define FP_ARG_KINDS 16
 #define FP_ALL_ARGS ((1ULL << FP_ARG_COUNT) - 1)
 
+// Those of an event's values that are plain, as numbers, and the hash of its name.
+struct fp_values {
+    int64_t ts_ns, dur_ns;
+    uint64_t pid, tid, id;
+    uint64_t name_hash;
+    uint16_t known; // a bit for each enum fp_top_name that was read
+    bool fractions; // of a microsecond
+};
+
 struct fp_parsed {
     struct fp_text raw; // braces included
     struct fp_trace_field *fields, *args;
@@ -35,6 +45,7 @@ struct fp_parsed {
     uint64_t known_args;
     uint32_t top[FP_TOP_COUNT]; // places among the fields, or FP_NO_FIELD
     char args_type;
+    struct fp_values values;
 };
 
 struct fp_fast {
@@ -43,6 +54,29 @@ struct fp_fast {
     uint8_t arg_after[FP_ARG_KINDS][FP_ARG_COUNT + 1]; // which known argument came behind another one last
     struct fp_layout layout;
 };
+
+// The value of plain digits, at most 16 of them. 1, or 0 for what is another thing or NULL.
+static inline unsigned fp_plain_id(const struct fp_trace_field *field, uint64_t *number) {
+    if (!field || field->plain != field->value_size + 1 || field->value_size > 16)
+        return 0;
+    *number = fp_digits_value(field->value, field->value_size);
+    return 1;
+}
+
+// Likewise of plain microseconds with at most three decimals, in nanoseconds.
+static inline unsigned fp_plain_time(const struct fp_trace_field *field, int64_t *ns, bool *fractions) {
+    static const uint16_t scale[] = { 1000, 100, 10, 1 };
+    if (!field || !field->plain || field->plain > 16)
+        return 0;
+    size_t point = field->plain - 1u, size = field->value_size;
+    size_t decimals = point < size ? size - point - 1 : 0;
+    if (decimals > 3)
+        return 0;
+    uint64_t fraction = decimals ? fp_digits_value(field->value + point + 1, decimals) * scale[decimals] : 0;
+    *fractions |= fraction != 0;
+    *ns = (int64_t)(fp_digits_value(field->value, point) * 1000 + fraction);
+    return 1;
+}
 
 void fp_fast_begin(struct fp_fast *fast);
 void fp_fast_end(struct fp_fast *fast);

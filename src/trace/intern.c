@@ -124,7 +124,10 @@ static char *store(struct fp_intern *table, struct fp_text text) {
 }
 
 uint32_t fp_intern_add(struct fp_intern *table, struct fp_text text) {
-    uint64_t hash = fp_text_hash(text.at, text.size);
+    return fp_intern_add_hashed(table, text, fp_text_hash(text.at, text.size));
+}
+
+uint32_t fp_intern_add_hashed(struct fp_intern *table, struct fp_text text, uint64_t hash) {
     struct slot *slot = slot_of(table, text, hash);
     if (slot->id)
         return slot->id - 1;

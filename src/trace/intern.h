@@ -21,6 +21,9 @@ void fp_intern_free(struct fp_intern *table); // NULL is allowed
 // The id of `text`, new or old; FP_NO_ID when memory is out.
 uint32_t fp_intern_add(struct fp_intern *table, struct fp_text text);
 
+// As above with the text's fp_text_hash.
+uint32_t fp_intern_add_hashed(struct fp_intern *table, struct fp_text text, uint64_t hash);
+
 // FP_NO_ID when the text was never added.
 uint32_t fp_intern_find(const struct fp_intern *table, struct fp_text text);
 

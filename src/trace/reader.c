@@ -46,6 +46,7 @@ int fp_reader_open_source(struct fp_source *source, const struct fp_reader_optio
     int threads = options.threads;
     if (threads == 0)
         threads = fp_source_size(source) >= THREAD_WORTH ? 2 : 1;
+    reader->threads = threads > 1 ? 2 : 1;
     reader->names = fp_intern_new();
     reader->lane_texts = fp_intern_new();
     if (!reader->names || !reader->lane_texts) {
@@ -332,7 +333,8 @@ static enum step step_element(struct fp_reader *reader, char c, struct fp_error 
     if (behind >= FP_WALK_MEMORY)
         return walk_failed(behind);
     if (c == '{') {
-        if (fp_event_finish(reader, reader->top) != 0)
+        static const struct fp_values none;
+        if (fp_event_finish(reader, reader->top, &none) != 0)
             return STEP_MEMORY;
     } else {
         fp_reader_note_at(reader, FP_NOTE_NOT_AN_OBJECT, block->index[reader->entry], UINT64_MAX, NULL);
@@ -355,7 +357,8 @@ static enum step step_element(struct fp_reader *reader, char c, struct fp_error 
 // Makes an event that was read straight from the text the current one.
 static enum step adopt(struct fp_reader *reader, const struct fp_parsed *parsed) {
     struct fp_trace_event *event = &reader->event;
-    event->raw = parsed->raw;
+    event->raw.at = parsed->raw.at;
+    event->raw.size = parsed->raw.size;
     event->fields = parsed->fields;
     event->args = parsed->args;
     event->field_count = parsed->field_count;
@@ -366,7 +369,7 @@ static enum step adopt(struct fp_reader *reader, const struct fp_parsed *parsed)
         event->known_slot[parsed->args[i].known] = i;
     reader->mild.cause = NULL;
     reader->not_finite = false;
-    return fp_event_finish(reader, parsed->top) == 0 ? STEP_EVENT : STEP_MEMORY;
+    return fp_event_finish(reader, parsed->top, &parsed->values) == 0 ? STEP_EVENT : STEP_MEMORY;
 }
 
 // The next event straight from the text, where that can be done.
@@ -690,6 +693,10 @@ bool fp_reader_base_time(const struct fp_reader *reader, int64_t *ns) {
 
 const struct fp_note *fp_reader_note(const struct fp_reader *reader, enum fp_note_kind kind) {
     return &reader->notes[kind];
+}
+
+int fp_reader_threads(const struct fp_reader *reader) {
+    return reader->threads;
 }
 
 bool fp_reader_events_complete(const struct fp_reader *reader) {

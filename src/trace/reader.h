@@ -247,6 +247,9 @@ struct fp_reader_summary {
 };
 void fp_reader_summarise(const struct fp_reader *reader, struct fp_reader_summary *summary);
 
+// How many threads read: 1, or 2 by the options or the input's size. What works on the events may use as many.
+int fp_reader_threads(const struct fp_reader *reader);
+
 // True when every event was read: the list was closed and nothing was stepped over.
 bool fp_reader_events_complete(const struct fp_reader *reader);
 

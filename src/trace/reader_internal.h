@@ -68,6 +68,7 @@ struct fp_reader {
     size_t special;         // next special of the block
     enum fp_reader_place place;
     bool salvage;
+    int threads;
     bool in_object; // object form
     bool list_done; // a list of events was closed
     bool seen_list;
@@ -148,8 +149,8 @@ size_t fp_walk_value(struct fp_reader *reader, size_t entry);
 struct fp_text fp_walk_text(const struct fp_reader *reader, size_t entry, size_t behind);
 
 // Turns the spans of reader->event into numbers, ids and the lane. `top` holds the places of the keys with a
-// meaning among its fields. 0 or -ENOMEM.
-int fp_event_finish(struct fp_reader *reader, const uint32_t *top);
+// meaning among its fields, `values` what of them was read already. 0 or -ENOMEM.
+int fp_event_finish(struct fp_reader *reader, const uint32_t *top, const struct fp_values *values);
 
 // Looks at the escapes and control bytes up to position `end`. False at the first fault (reader->fault),
 // which is then stepped over.
