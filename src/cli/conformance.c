@@ -194,6 +194,7 @@ struct row_run {
     const char *name;
     char *story; // its standard output
     int status;  // of waitpid; -1: it could not be started or did not end in time
+    bool quiet;  // what it says on its standard error is nothing to a person
 };
 
 static void set_environment(const struct fp_contract_row *row, const char *simulator) {
@@ -246,6 +247,9 @@ static void run_row(struct row_run *run, const struct fp_contract_row *row, cons
     pid_t child = fork();
     if (child == 0) {
         dup2(ends[1], STDOUT_FILENO);
+        int nowhere = run->quiet ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
+        if (nowhere >= 0)
+            dup2(nowhere, STDERR_FILENO);
         if (simulator)
             setenv("FLAGOS_SIM_DIR", simulator, 1);
         if (keep)
@@ -471,9 +475,20 @@ static void run_one(struct plan *plan, const char *name, const char *device) {
     free(run.story);
 }
 
+static void say_why_without_torch(struct plan *plan, const char *python, const struct row_run *run) {
+    char *why = fact(run, "no_torch");
+    bool is_absent = WIFEXITED(run->status) && WEXITSTATUS(run->status) == 127;
+    note(plan, "Without torch, for %s%s. --python names a Python that has torch and flagprof.",
+         why ? why : python,
+         why         ? ""
+         : is_absent ? " is not there"
+                     : " cannot import flagprof");
+    free(why);
+}
+
 // The device that torch has, "" where it has none but the simulated one; false: no torch.
-static bool ask_torch(const struct plan *plan, char device[64], char row[64]) {
-    struct row_run run = { .story = calloc(1, STORY_BYTES) };
+static bool ask_torch(struct plan *plan, char device[64], char row[64]) {
+    struct row_run run = { .story = calloc(1, STORY_BYTES), .quiet = true };
     char *command[] = { (char *)find_python(plan->wanted), "-m", "flagprof.conformance.run", "--which",
                         NULL };
     if (!run.story)
@@ -484,6 +499,8 @@ static bool ask_torch(const struct plan *plan, char device[64], char row[64]) {
     snprintf(device, 64, "%s", found ? found : "");
     snprintf(row, 64, "%s", accelerator ? accelerator : "");
     bool has_torch = torch != NULL;
+    if (!has_torch)
+        say_why_without_torch(plan, command[0], &run);
     free(found);
     free(accelerator);
     free(torch);
@@ -492,51 +509,58 @@ static bool ask_torch(const struct plan *plan, char device[64], char row[64]) {
 }
 
 static bool has_facade(const struct fp_contract_row *row, const char *simulator) {
-    char path[PATH_BYTES];
+    char path[PATH_BYTES + 64];
     snprintf(path, sizeof(path), "%s/%s", simulator, row->facade);
     return is_there(path);
 }
 
 static void run_simulated(struct plan *plan, const char *device) {
-    bool ran = false;
     for (const struct fp_contract_row *row = fp_contract_rows; row->name; row++) {
         if (plan->wanted->row && strcmp(plan->wanted->row, row->name) != 0)
             continue;
-        if (has_facade(row, plan->simulator)) {
+        if (has_facade(row, plan->simulator))
             run_one(plan, row->name, device);
-            ran = true;
-        } else {
+        else
             note(plan, "%s: not run, there is no simulated library %s/%s.", row->name, plan->simulator,
                  row->facade);
-        }
     }
-    if (!ran && plan->wanted->row)
-        note(plan, "No row is named %s.", plan->wanted->row);
 }
 
-static void run_all(struct plan *plan) {
+// Is the row that was asked for, if any, one of this accelerator?
+static bool is_wanted(const struct plan *plan, const char *accelerator) {
+    const struct fp_contract_row *row = plan->wanted->row ? fp_contract_row_named(plan->wanted->row) : NULL;
+    return !row || strcmp(row->accelerator, accelerator) == 0;
+}
+
+// False: there is nothing that could be run.
+static bool run_all(struct plan *plan) {
     char device[64] = "", row[64] = "";
     add_source_tree();
     if (plan->wanted->workload) { // somebody's own: a tracer plugin's, or one for real hardware
         run_one(plan, plan->wanted->row ? plan->wanted->row : "unknown", NULL);
-        return;
+        return true;
     }
     bool torch = !plan->wanted->native && ask_torch(plan, device, row);
-    if (torch && device[0]) {
-        run_one(plan, row, device);
-        return;
+    if (torch && device[0] && is_wanted(plan, row)) {
+        run_one(plan, plan->wanted->row ? plan->wanted->row : row, device);
+        return true;
     }
     plan->simulator = find_simulator();
     if (plan->simulator)
         run_simulated(plan, torch ? "flagos" : NULL);
     else
-        note(plan, "There is no device of torch's, no workload, and no simulator beside "
-                   "this command.");
+        fp_say("conformance",
+               "%s, and there is no simulator beside this command. On hardware give a library "
+               "that starts device work: --workload LIB (docs/adding-a-vendor.md shows one)",
+               plan->wanted->native ? "the form without torch runs on simulated vendors"
+               : torch              ? "torch has no device here"
+                                    : "there is no torch here");
+    return plan->simulator != NULL;
 }
 
 static int report(struct plan *plan, const struct fp_options *options) {
     fp_report_table(plan->report, "cases", "cases", columns, 5, "nothing was run");
-    run_all(plan);
+    bool ran = run_all(plan);
     if (options->format != FP_FORMAT_TABLE) // a person is told in sentences
         add_rows(plan);
     for (size_t i = 0; i < plan->note_count; i++) {
@@ -546,12 +570,22 @@ static int report(struct plan *plan, const struct fp_options *options) {
     fp_report_fact_count(plan->report, "passed", "passed", plan->tally.pass);
     fp_report_fact_count(plan->report, "failed", "failed", plan->tally.fail);
     fp_report_fact_count(plan->report, "skipped", "skipped", plan->tally.skip);
-    bool written = fp_options_report(options, "conformance", plan->report, false);
+    bool written = ran && fp_options_report(options, "conformance", plan->report, false);
     free_rows(plan);
     fp_report_free(plan->report);
     if (!written)
         return FP_EXIT_CANNOT;
     return plan->tally.fail || !plan->tally.pass ? FP_EXIT_FOUND : FP_EXIT_OK;
+}
+
+static int say_rows(const char *name) {
+    char known[512] = "";
+    size_t used = 0;
+    for (const struct fp_contract_row *row = fp_contract_rows; row->name && used < sizeof(known); row++)
+        used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s", used ? ", " : "", row->name);
+    fp_say("conformance", "there is no row '%s'; known are %s. A row of one's own needs --workload", name,
+           known);
+    return FP_EXIT_CANNOT;
 }
 
 int fp_conformance_main(int argc, char **argv) {
@@ -562,7 +596,7 @@ int fp_conformance_main(int argc, char **argv) {
           .help = "this row alone: a vendor, as ascend+preload",
           .text = &wanted.row },
         { .name = "native",
-          .help = "the form without torch, on the simulated vendors",
+          .help = "the form without torch, on the simulated vendors; on hardware give --workload as well",
           .flag = &wanted.native },
         { .name = "workload",
           .value = "LIB",
@@ -598,7 +632,8 @@ int fp_conformance_main(int argc, char **argv) {
         .examples = "  flagprof conformance\n"
                     "  flagprof conformance --python venv/bin/python --json\n"
                     "  FLAGOS_TRACER_PLUGIN=./mine.so flagprof conformance --row mine --workload ./work.so\n",
-        .exit_status = "0 all cases passed or were skipped with a reason, 1 some failed, 2 wrong usage",
+        .exit_status = "0 all cases passed or were skipped with a reason, 1 some failed, 2 wrong usage or "
+                       "nothing that could be run",
         .groups = FP_GROUP_FORMAT,
         .own = own,
         .least_paths = 0,
@@ -613,6 +648,8 @@ int fp_conformance_main(int argc, char **argv) {
         fflush(NULL);
         _exit(status); // all is told: what a vendor's library does at a program's end shall not change it
     }
+    if (wanted.row && !wanted.workload && !fp_contract_row_named(wanted.row))
+        return say_rows(wanted.row);
     if (wanted.json)
         options.format = FP_FORMAT_JSON;
     struct plan plan = { .wanted = &wanted, .report = fp_report_new("flagprof-conformance-1") };

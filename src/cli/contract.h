@@ -31,7 +31,7 @@ struct fp_contract_row {
 extern const struct fp_contract_row fp_contract_rows[];                // ends with a NULL name
 const struct fp_contract_row *fp_contract_row_named(const char *name); // NULL: there is none
 
-// The functions of a workload library (docs/conformance.md): 0, or anything else with a reason in `error`.
+// The functions of a workload library (docs/adding-a-vendor.md): 0, or anything else with a reason in `error`.
 struct fp_workload {
     int (*open)(const char *accelerator, const char *folder);
     int (*launch)(unsigned number); // a kernel whose name holds "contract_kernel_NUMBER"

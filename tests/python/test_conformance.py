@@ -4,10 +4,12 @@
 # that can be named, and one row goes through torch, as on a machine with a device.
 
 import json
+import re
+import shutil
 import struct
 
 import pytest
-from conftest import TREE
+from conftest import TREE, run
 from echo_accelerator import adaptor_cache  # noqa: F401
 from simulated import device_environment  # noqa: F401
 from test_verbs_schema import fits
@@ -100,6 +102,42 @@ def test_a_failed_row_leaves_the_vendors_bytes_and_their_strings(native, tmp_pat
 def test_a_row_whose_process_dies_is_a_failed_row(native):
     report = json.loads(native("--workload", "/no/such/library.so").stdout)
     assert report["failed"] == 1 and report["rows"][0]["ran_on"] == "nothing"
+
+
+def one_line(done):
+    """What is said to the person where nothing could be run: one line, and nothing else."""
+    assert done.returncode == 2 and done.stdout == "" and "Traceback" not in done.stderr, done
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("flagprof conformance: "), line
+    return line
+
+
+def test_a_row_that_is_none_is_one_line_with_those_that_are(run_cli):
+    line = one_line(run_cli("conformance", "--row", "nosuch"))
+    assert "'nosuch'" in line and "ascend+preload" in line and "--workload" in line
+
+
+def test_where_nothing_can_be_run_one_line_tells_what_is_missing(run_cli, tmp_path):
+    if TREE.installed:
+        pytest.skip("an installed command has the simulator beside it")
+    alone = tmp_path / "flagprof"
+    shutil.copy(TREE.cli, alone)
+    environment = {"LD_LIBRARY_PATH": TREE.build, "FLAGOS_SIM_DIR": None}
+    assert "--workload LIB" in one_line(run([alone, "conformance", "--native"], env=environment, cwd=tmp_path))
+    line = one_line(run([alone, "conformance", "--python", "/nowhere/python"], env=environment, cwd=tmp_path))
+    assert "no torch" in line and "--workload LIB" in line
+
+
+def test_without_torch_the_other_form_is_run_and_the_reason_and_cure_are_said(run_cli, tmp_path):
+    if TREE.installed:
+        pytest.skip("runs from the source tree")
+    (tmp_path / "torch.py").write_text("raise ModuleNotFoundError('no torch for this test')\n")
+    done = run_cli("conformance", "--row", ROW, "--python", TREE.python, cwd=tmp_path,
+                   env={"PYTHONPATH": tmp_path, "FLAGOS_ACCELERATOR": None})  # fmt: skip
+    said = " ".join(done.stdout.split())
+    assert done.returncode == 0 and done.stderr == "", done
+    assert "Without torch, for" in said and "no torch for this test" in said and "--python names" in said
+    assert re.search(r"^metax +C +kernel_events +pass", done.stdout, re.MULTILINE)
 
 
 def test_torchs_form_judges_contract_and_parity(run_cli, device_environment, tmp_path):  # noqa: F811

@@ -35,8 +35,11 @@ def own_device(torch):
 
 
 def which():
-    import torch
-
+    try:
+        import torch
+    except Exception as error:  # absent, or broken in one of many ways: a line to the person, no traceback
+        tell("fact", "no_torch", f"{sys.executable}: {type(error).__name__}: {error}")
+        return
     tell("fact", "torch", torch.__version__)
     device = own_device(torch)
     if device:
