@@ -51,6 +51,9 @@ static struct {
     uint64_t written, retired, returned; // records; buffers
     bool worker_runs, worker_asked;
     uint32_t period_ms;
+    struct timespec hold_until;                       // buffers_after_flush, where it is a time
+    enum { HOLD_NEVER_YET, HOLD_ON, HOLD_OVER } hold; // and where it is the next request
+    uint64_t registrations;
     _Atomic uint64_t dropped;
 } state = { .lock = PTHREAD_MUTEX_INITIALIZER, .full_tail = &state.full, .held_tail = &state.held };
 
@@ -108,9 +111,10 @@ static void thief_request(uint8_t **buffer, size_t *size, size_t *max_records) {
 // By then the tool has its full buffers back: what it can notice must not depend on how busy the machine is.
 static void let_the_thief_in(void) {
     if (!flagsim_fault_on(FLAGSIM_FAULT_replaced_callbacks) ||
-        state.asked_since_registration < flagsim_fault_value(FLAGSIM_FAULT_replaced_callbacks))
+        state.asked_since_registration < flagsim_fault_value(FLAGSIM_FAULT_replaced_callbacks) ||
+        state.registrations < flagsim_fault_value(FLAGSIM_FAULT_replaced_session))
         return;
-    while (state.worker_runs && state.returned < state.retired)
+    while (state.worker_runs && state.hold != HOLD_ON && state.returned < state.retired)
         pthread_cond_wait(&state.changed, &state.lock);
     state.tool = (fc_tool){ .request = thief_request };
 }
@@ -163,12 +167,52 @@ static void retire_current(void) {
     state.full_tail = &buffer->next;
 }
 
+static void worker_start(void);
+
+static struct timespec in_ms(uint64_t milliseconds) {
+    struct timespec then;
+    clock_gettime(CLOCK_MONOTONIC, &then);
+    then.tv_sec += (time_t)(milliseconds / 1000);
+    then.tv_nsec += (long)(milliseconds % 1000) * 1000000;
+    then.tv_sec += then.tv_nsec / 1000000000;
+    then.tv_nsec %= 1000000000;
+    return then;
+}
+
+// buffers_after_flush: a flush returns, and what it completed comes later.
+static void begin_hold(void) {
+    uint64_t milliseconds = flagsim_fault_value(FLAGSIM_FAULT_buffers_after_flush);
+    worker_start();
+    if (milliseconds)
+        state.hold_until = in_ms(milliseconds);
+    else if (state.full && state.hold == HOLD_NEVER_YET)
+        state.hold = HOLD_ON;
+    pthread_cond_broadcast(&state.changed);
+}
+
+// Waits as long as buffers are to be held, or until something changes; false: they are not.
+static bool wait_for_hold(void) {
+    struct timespec now;
+    if (state.hold == HOLD_ON) {
+        pthread_cond_wait(&state.changed, &state.lock);
+        return true;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (now.tv_sec > state.hold_until.tv_sec ||
+        (now.tv_sec == state.hold_until.tv_sec && now.tv_nsec >= state.hold_until.tv_nsec))
+        return false;
+    pthread_cond_timedwait(&state.changed, &state.lock, &state.hold_until);
+    return true;
+}
+
 static void *worker(void *arg) {
     (void)arg;
     prctl(PR_SET_NAME, "facade-buffers");
     pthread_mutex_lock(&state.lock);
     for (;;) {
         bool keep_back = flagsim_fault_on(FLAGSIM_FAULT_late_buffers) && !state.worker_asked;
+        if (state.full && !keep_back && wait_for_hold())
+            continue;
         if (state.full && !keep_back) {
             hand_over(take_full(state.worker_asked && flagsim_fault_on(FLAGSIM_FAULT_late_buffers)));
             continue;
@@ -177,12 +221,7 @@ static void *worker(void *arg) {
             pthread_cond_wait(&state.changed, &state.lock);
             continue;
         }
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += state.period_ms / 1000;
-        until.tv_nsec += (long)(state.period_ms % 1000) * 1000000;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
+        struct timespec until = in_ms(state.period_ms);
         if (pthread_cond_timedwait(&state.changed, &state.lock, &until) == ETIMEDOUT && !state.requesting)
             retire_current();
     }
@@ -239,6 +278,8 @@ static void put_overhead(bool flush, uint64_t start_ns, uint64_t end_ns) {
 static bool request_buffer(void) {
     state.requesting = true;
     let_the_thief_in();
+    if (state.hold == HOLD_ON)
+        state.hold = HOLD_OVER;
     fc_tool tool = state.tool;
     bool of_thief = tool.request == thief_request;
     state.asked_since_registration++;
@@ -377,6 +418,7 @@ int fc_register(fc_request request, fc_complete complete) {
     state.registered_before = state.registered = true;
     state.tool = (fc_tool){ request, complete };
     state.asked_since_registration = 0;
+    state.registrations++;
     pthread_mutex_unlock(&state.lock);
     flagsim_truth_add(FLAGSIM_COUNT_registrations, 1);
     return 0;
@@ -439,11 +481,17 @@ int fc_flush(void) {
     }
     bool elsewhere = fc_self.consumer_thread || flagsim_fault_on(FLAGSIM_FAULT_flush_completion_thread);
     bool late = flagsim_fault_on(FLAGSIM_FAULT_late_buffers);
+    bool after = flagsim_fault_on(FLAGSIM_FAULT_buffers_after_flush);
     // What filled up before is the worker's to hand back, so that a tool can tell the two ways apart.
     uint64_t before = state.retired;
-    while (state.worker_runs && !late && state.returned < before)
+    while (state.worker_runs && !late && !after && state.returned < before)
         pthread_cond_wait(&state.changed, &state.lock);
     release_kept(start_ns);
+    if (after) {
+        begin_hold();
+        pthread_mutex_unlock(&state.lock);
+        return 0;
+    }
     if (elsewhere) {
         worker_start();
         state.worker_asked = true;

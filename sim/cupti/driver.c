@@ -46,8 +46,11 @@ static int device_total(void) {
     return count;
 }
 
+// A call like any other, recorded where the driver's are: a tool may make it to see whether it still is heard.
 PUBLIC CUresult CUDAAPI cuDeviceGetCount(int *count) {
-    *count = device_total();
+    flagsim_set_low_level(true);
+    *count = flagsim_device_count();
+    flagsim_set_low_level(false);
     if (*count)
         fc_driver_ready();
     return *count ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;

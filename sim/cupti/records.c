@@ -34,6 +34,11 @@ static void write_external(uint32_t correlation) {
 static void write_api(const flagsim_api_call *call, CUpti_ActivityKind kind, uint32_t id,
                       uint32_t correlation, uint64_t start_ns, uint64_t end_ns) {
     bool runtime = kind == CUPTI_ACTIVITY_KIND_RUNTIME;
+    flagsim_record family = runtime ? FLAGSIM_RECORD_RUNTIME : FLAGSIM_RECORD_DRIVER;
+    if (call->api == FLAGSIM_API_CAPTURE_END && flagsim_fault_on(FLAGSIM_FAULT_lose_capture_ends)) {
+        flagsim_truth_record(FLAGSIM_FATE_LOST, family, 1);
+        return;
+    }
     record_api record = {
         .kind = kind,
         .cbid = id,
@@ -44,7 +49,7 @@ static void write_api(const flagsim_api_call *call, CUpti_ActivityKind kind, uin
         .correlationId = correlation,
         .returnValue = (uint32_t)(runtime ? runtime_result(call->result) : driver_result(call->result)),
     };
-    fc_write(runtime ? FLAGSIM_RECORD_RUNTIME : FLAGSIM_RECORD_DRIVER, &record, sizeof record, 0);
+    fc_write(family, &record, sizeof record, 0);
 }
 
 // Calls that put work on the device are followed whatever kinds are on, since their work needs the external

@@ -8,6 +8,7 @@
 // The two ids meet only here: the vendor id is the key, the framework id the value, never the other way
 // round.
 
+#include "recording/captures.h"
 #include "recording/store.h"
 
 #include <errno.h>
@@ -41,8 +42,15 @@ static bool index_correlations(const struct fp_correlations *list, struct fp_ind
 struct host_calls {
     struct fp_index index; // by vendor id
     struct fp_index driver_calls;
-    bool capturing; // some call begins a capture
+    uint32_t *marks; // calls that begin or end a capture
+    size_t mark_count, mark_capacity;
 };
+
+static void free_host_calls(struct host_calls *hosts) {
+    fp_index_free(&hosts->index);
+    fp_index_free(&hosts->driver_calls);
+    free(hosts->marks);
+}
 
 static void link_operator(struct fp_record *record, const struct fp_correlations *list,
                           const struct fp_index *index, size_t *hint) {
@@ -56,10 +64,16 @@ static void link_operator(struct fp_record *record, const struct fp_correlations
 }
 
 static bool note_host_call(struct host_calls *hosts, const struct fp_record *record, size_t at) {
-    hosts->capturing = hosts->capturing || fp_record_has(record, FP_BEGINS_CAPTURE);
-    bool runtime = fp_record_kind(record) == FP_KIND_RUNTIME;
-    return !record->vendor_id ||
-           fp_index_add(runtime ? &hosts->index : &hosts->driver_calls, record->vendor_id, (uint32_t)at);
+    bool runtime = fp_record_kind(record) == FP_KIND_RUNTIME, done = true;
+    if (fp_record_fields(record) & (FP_BEGINS_CAPTURE | FP_ENDS_CAPTURE)) {
+        done =
+            fp_array_reserve(&hosts->marks, hosts->mark_count, &hosts->mark_capacity, sizeof(*hosts->marks));
+        if (done)
+            hosts->marks[hosts->mark_count++] = (uint32_t)at;
+    }
+    return (!record->vendor_id ||
+            fp_index_add(runtime ? &hosts->index : &hosts->driver_calls, record->vendor_id, (uint32_t)at)) &&
+           done;
 }
 
 static bool walk(struct fp_store *store, const struct fp_index *operators, struct host_calls *hosts,
@@ -143,71 +157,19 @@ static void pair(struct fp_store *store, const struct fp_index *hosts, struct se
     }
 }
 
-// Calls of one thread between the beginning and the end of a capture start nothing: they build a graph.
-struct capture {
-    uint32_t thread;
-    int64_t start_ns, end_ns;
-};
-
-struct captures {
-    struct capture *items;
-    size_t count, capacity;
-};
-
-static void end_capture(struct captures *captures, const struct fp_record *call) {
-    struct capture *best = NULL;
-    for (size_t at = 0; at < captures->count; at++) {
-        struct capture *item = &captures->items[at];
-        if (item->thread == call->u.call.thread && item->start_ns <= call->start_ns &&
-            item->end_ns >= call->end_ns && (!best || item->start_ns > best->start_ns))
-            best = item;
-    }
-    if (best)
-        best->end_ns = call->end_ns;
-}
-
-static bool find_captures(const struct fp_store *store, struct captures *captures) {
-    for (size_t at = 0; at < store->count; at++) {
-        const struct fp_record *call = &store->records[at];
-        if (!fp_kind_is_host_call(fp_record_kind(call)) || !fp_record_has(call, FP_BEGINS_CAPTURE))
-            continue;
-        if (!fp_array_reserve(&captures->items, captures->count, &captures->capacity,
-                              sizeof(*captures->items)))
-            return false;
-        captures->items[captures->count++] =
-            (struct capture){ call->u.call.thread, call->start_ns, INT64_MAX };
-    }
-    for (size_t at = 0; captures->count && at < store->count; at++) {
-        const struct fp_record *call = &store->records[at];
-        if (fp_kind_is_host_call(fp_record_kind(call)) && fp_record_has(call, FP_ENDS_CAPTURE))
-            end_capture(captures, call);
-    }
-    return true;
-}
-
-static bool is_captured(const struct captures *captures, const struct fp_record *call) {
-    for (size_t at = 0; at < captures->count; at++) {
-        const struct capture *item = &captures->items[at];
-        if (item->thread == call->u.call.thread && item->start_ns <= call->start_ns &&
-            call->end_ns <= item->end_ns)
-            return true;
-    }
-    return false;
-}
-
 static bool is_idle(const struct fp_store *store, const struct fp_index *hosts,
-                    const struct captures *captures, size_t at, size_t *hint) {
+                    const struct fp_captures *captures, size_t at, size_t *hint) {
     const struct fp_record *call = &store->records[at];
     bool failed = fp_record_has(call, FP_HAS_RESULT) && call->u.call.result != 0;
     // A driver call under a runtime call's id is that same launch, counted there.
     bool nested = call->vendor_id && fp_index_find(hosts, call->vendor_id, hint) != at;
-    return !failed && !nested && !is_captured(captures, call);
+    return !failed && !nested && !fp_captures_hold(captures, call);
 }
 
 static bool count_idle_launches(struct fp_store *store, const struct host_calls *hosts,
                                 struct settled settled, struct window window) {
-    struct captures captures = { 0 };
-    if (hosts->capturing && !find_captures(store, &captures))
+    struct fp_captures captures;
+    if (!fp_captures_find(store, hosts->marks, hosts->mark_count, settled.words, &captures))
         return false;
     size_t hint = 0;
     for (size_t word = 0; word * 64 < store->count; word++)
@@ -219,7 +181,7 @@ static bool count_idle_launches(struct fp_store *store, const struct host_calls 
             if (inside(call, window) && is_idle(store, &hosts->index, &captures, at, &hint))
                 store->ledger.rows[fp_record_kind(call)].unpaired++;
         }
-    free(captures.items);
+    fp_captures_free(&captures);
     return true;
 }
 
@@ -307,8 +269,7 @@ int fp_store_join(struct fp_store *store, int64_t start_ns, int64_t end_ns, stru
     struct host_calls hosts = { 0 };
     bool done = link_operators(store, &hosts, window);
     done = draw_arrows(store, &hosts, window) && done;
-    fp_index_free(&hosts.index);
-    fp_index_free(&hosts.driver_calls);
+    free_host_calls(&hosts);
     done = find_ranges(store, window) && done;
     for (int kind = 0; kind < FP_ID_KIND_COUNT; kind++) {
         free(store->correlations[kind].items);

@@ -872,6 +872,106 @@ static void the_ledger_holds_records_without_usable_times(void **state) {
     run("end_before_start", timeless);
 }
 
+// ---- Captures, of which the recording may see one end alone
+
+static struct fp_accelerator *chosen(void) {
+    struct fp_accelerator *accelerator = NULL;
+    setenv("FLAGOS_TRACER_LIBRARY", library, 1);
+    CHECK_EQUAL(fp_accelerator_choose(&accelerator, NULL), 0);
+    tracer = accelerator->tracer;
+    return accelerator;
+}
+
+static struct fp_recording *begin_recording(struct fp_accelerator *accelerator) {
+    struct fp_recording *recording = NULL;
+    flagsim_truth_reset();
+    CHECK_EQUAL(fp_recording_start(accelerator, NULL, &recording, NULL), 0);
+    return recording;
+}
+
+// Every launch that the ledger misses is one whose record the simulator lost, and the other way round.
+static void end_recording(struct fp_recording *recording, struct fp_ledger *ledger) {
+    CHECK_EQUAL(fp_recording_stop(recording, 0, NULL), 0);
+    CHECK_EQUAL(fp_recording_finish(recording, INT64_MIN, INT64_MAX, NULL), 0);
+    ledger->size = sizeof(*ledger);
+    fp_recording_ledger(recording, ledger);
+    fp_recording_free(recording);
+    read_truth();
+    uint64_t lost = truth.records[FLAGSIM_FATE_LOST][FLAGSIM_RECORD_KERNEL];
+    CHECK_EQUAL(ledger->rows[FP_KIND_KERNEL].kept,
+                truth.records[FLAGSIM_FATE_DELIVERED][FLAGSIM_RECORD_KERNEL]);
+    CHECK_EQUAL(ledger->rows[FP_KIND_RUNTIME].unpaired + ledger->rows[FP_KIND_DRIVER].unpaired, lost);
+    CHECK_EQUAL(ledger->complete, lost == 0);
+}
+
+static void launch_on(flagsim_stream *stream) {
+    flagsim_kernel_info info = { .name = kernel_name(1000), .grid = { 1, 1, 1 }, .block = { 32, 1, 1 } };
+    CHECK_EQUAL(flagsim_launch(stream, nothing, NULL, 0, &info), 0);
+}
+
+static void cut_capture(void) {
+    struct fp_accelerator *accelerator = chosen();
+    struct fp_ledger ledger;
+    flagsim_graph *graph = NULL;
+    flagsim_graph_exec *exec = NULL;
+    flagsim_stream *stream = NULL;
+    CHECK_EQUAL(flagsim_stream_create(&stream), 0);
+    struct fp_recording *recording = begin_recording(accelerator);
+    launch(1);
+    flagsim_device_synchronize();
+    CHECK_EQUAL(flagsim_capture_begin(stream), 0);
+    launch_on(stream);
+    end_recording(recording, &ledger); // inside the capture
+    CHECK_EQUAL(ledger.launches_seen, 2);
+    recording = begin_recording(accelerator);
+    launch_on(stream);
+    CHECK_EQUAL(flagsim_capture_end(stream, &graph), 0);
+    CHECK_EQUAL(flagsim_graph_instantiate(graph, &exec), 0);
+    CHECK_EQUAL(flagsim_graph_launch(exec, stream), 0);
+    flagsim_device_synchronize();
+    end_recording(recording, &ledger);
+    CHECK_EQUAL(ledger.launches_seen, 2);
+}
+
+static void a_recording_may_begin_and_end_inside_a_capture(void **state) {
+    (void)state;
+    run("", cut_capture);
+}
+
+static void *launch_into(void *stream) {
+    launch_on(stream);
+    return NULL;
+}
+
+static void capture_without_end(void) {
+    struct fp_ledger ledger;
+    flagsim_graph *graph = NULL;
+    flagsim_graph_exec *exec = NULL;
+    flagsim_stream *stream = NULL;
+    pthread_t other;
+    CHECK_EQUAL(flagsim_stream_create(&stream), 0);
+    struct fp_recording *recording = begin_recording(chosen());
+    CHECK_EQUAL(flagsim_capture_begin(stream), 0);
+    launch_on(stream);
+    CHECK_EQUAL(pthread_create(&other, NULL, launch_into, stream), 0); // as torch's backward pass does
+    pthread_join(other, NULL);
+    CHECK_EQUAL(flagsim_capture_end(stream, &graph), 0);
+    CHECK_EQUAL(flagsim_graph_instantiate(graph, &exec), 0);
+    CHECK_EQUAL(flagsim_graph_launch(exec, stream), 0);
+    flagsim_device_synchronize();
+    for (int i = 0; i < LAUNCHES; i++)
+        launch(i);
+    flagsim_device_synchronize();
+    end_recording(recording, &ledger);
+}
+
+static void a_capture_whose_end_is_lost_excuses_no_launch_that_came_after_it(void **state) {
+    (void)state;
+    run("", capture_without_end);
+    run("lose_capture_ends", capture_without_end);
+    run("lose_capture_ends,lose_records=4", capture_without_end);
+}
+
 // ---- Memory
 
 static void undrained(void) {
@@ -926,6 +1026,8 @@ int main(void) {
         cmocka_unit_test(work_that_is_lost_unseen_shows_as_launches_without_work),
         cmocka_unit_test(the_ledger_holds_what_the_vendor_dropped_and_what_that_left_alone),
         cmocka_unit_test(the_ledger_holds_records_without_usable_times),
+        cmocka_unit_test(a_recording_may_begin_and_end_inside_a_capture),
+        cmocka_unit_test(a_capture_whose_end_is_lost_excuses_no_launch_that_came_after_it),
         cmocka_unit_test(what_finds_no_buffer_is_counted_as_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -157,6 +157,129 @@ static void captured_and_failed_launches_are_not_missing_anything(void **state) 
     fp_recording_free(recording);
 }
 
+// ---- Captures
+
+// Of the launches that the steps tell, so many are missing their work.
+static void check_missing(uint64_t missing) {
+    struct fp_recording *recording = record(0, 1000);
+    struct fp_ledger ledger = ledger_of(recording);
+    assert_int_equal(ledger.rows[FP_KIND_RUNTIME].unpaired, missing);
+    assert_int_equal(ledger.complete, missing == 0);
+    fp_recording_free(recording);
+}
+
+static struct step by_thread(uint32_t thread, struct step step) {
+    step.event.u.call.thread = thread;
+    return step;
+}
+
+static struct step failing(struct step step) {
+    step.event.fields |= FP_HAS_RESULT;
+    step.event.u.call.result = 901;
+    return step;
+}
+
+static struct step begin_step(int64_t at_ns) {
+    return call_step(FP_KIND_RUNTIME, 910000 + (uint32_t)at_ns, at_ns, at_ns + 5, FP_BEGINS_CAPTURE);
+}
+
+static struct step end_step(int64_t at_ns) {
+    return call_step(FP_KIND_RUNTIME, 910000 + (uint32_t)at_ns, at_ns, at_ns + 5, FP_ENDS_CAPTURE);
+}
+
+static struct step idle_step(int64_t at_ns) {
+    return call_step(FP_KIND_RUNTIME, 910000 + (uint32_t)at_ns, at_ns, at_ns + 5, FP_IS_LAUNCH);
+}
+
+static void working(uint32_t thread, int64_t at_ns) {
+    script(by_thread(thread, idle_step(at_ns)));
+    script(device_step(FP_KIND_KERNEL, 910000 + (uint32_t)at_ns, at_ns + 6, at_ns + 7));
+}
+
+static void a_capture_without_its_end_excuses_nothing_beyond_the_next_launch_that_worked(void **state) {
+    (void)state;
+    script(begin_step(100));
+    script(idle_step(110)); // captured
+    working(11, 200);       // the capture is over, whatever became of its end
+    script(idle_step(300));
+    script(idle_step(310));
+    check_missing(2);
+}
+
+static void a_recording_that_ends_inside_a_capture_misses_nothing(void **state) {
+    (void)state;
+    working(11, 50);
+    script(begin_step(100));
+    script(idle_step(110));
+    script(idle_step(120));
+    check_missing(0);
+}
+
+static void a_recording_that_begins_inside_a_capture_misses_nothing(void **state) {
+    (void)state;
+    script(idle_step(110));
+    script(idle_step(120));
+    script(end_step(130));
+    working(11, 200);
+    check_missing(0);
+}
+
+static void a_capture_without_its_beginning_excuses_nothing_before_the_last_launch_that_worked(void **state) {
+    (void)state;
+    script(idle_step(40)); // missing
+    working(11, 50);
+    script(idle_step(110));
+    script(end_step(130));
+    script(idle_step(140)); // missing
+    check_missing(2);
+}
+
+static void a_capture_that_failed_to_begin_excuses_nothing(void **state) {
+    (void)state;
+    script(failing(begin_step(100)));
+    script(idle_step(110));
+    check_missing(1);
+}
+
+static void an_end_that_failed_proves_no_capture(void **state) {
+    (void)state;
+    script(idle_step(110));
+    script(failing(end_step(130)));
+    check_missing(1);
+}
+
+static void a_capture_may_be_ended_by_another_thread(void **state) {
+    (void)state;
+    script(begin_step(100));
+    script(idle_step(110));
+    script(by_thread(12, end_step(130)));
+    script(idle_step(150));
+    check_missing(1);
+}
+
+static void threads_without_work_of_their_own_launch_into_anothers_capture(void **state) {
+    (void)state;
+    script(begin_step(100));
+    script(by_thread(12, idle_step(110))); // as torch's backward pass
+    working(13, 112);
+    script(by_thread(13, idle_step(120))); // on a stream that is not captured
+    script(end_step(130));
+    script(by_thread(12, idle_step(140)));
+    check_missing(2);
+}
+
+static void captures_of_several_streams_by_one_thread_are_told_apart(void **state) {
+    (void)state;
+    script(begin_step(100));
+    script(begin_step(110));
+    script(idle_step(120));
+    script(end_step(130));
+    script(idle_step(140));
+    script(end_step(150));
+    script(idle_step(160)); // missing
+    check_missing(1);
+}
+
 // ---- The window
 
 static void window_keeps_what_touches_it_at_its_true_length(void **state) {
@@ -570,6 +693,15 @@ int main(void) {
         TEST(half_a_pair_draws_no_arrow_and_is_counted),
         TEST(runtime_call_is_the_launch_where_a_driver_call_is_nested_under_its_id),
         TEST(captured_and_failed_launches_are_not_missing_anything),
+        TEST(a_capture_without_its_end_excuses_nothing_beyond_the_next_launch_that_worked),
+        TEST(a_recording_that_ends_inside_a_capture_misses_nothing),
+        TEST(a_recording_that_begins_inside_a_capture_misses_nothing),
+        TEST(a_capture_without_its_beginning_excuses_nothing_before_the_last_launch_that_worked),
+        TEST(a_capture_that_failed_to_begin_excuses_nothing),
+        TEST(an_end_that_failed_proves_no_capture),
+        TEST(a_capture_may_be_ended_by_another_thread),
+        TEST(threads_without_work_of_their_own_launch_into_anothers_capture),
+        TEST(captures_of_several_streams_by_one_thread_are_told_apart),
         TEST(window_keeps_what_touches_it_at_its_true_length),
         TEST(launch_outside_the_window_is_not_missing_but_draws_no_arrow),
         TEST(all_outside_says_how_far_the_vendors_clock_is_off),
