@@ -481,7 +481,7 @@ int fc_flush(void) {
     }
     bool elsewhere = fc_self.consumer_thread || flagsim_fault_on(FLAGSIM_FAULT_flush_completion_thread);
     bool late = flagsim_fault_on(FLAGSIM_FAULT_late_buffers);
-    bool after = flagsim_fault_on(FLAGSIM_FAULT_buffers_after_flush);
+    bool after = flagsim_fault_on(FLAGSIM_FAULT_buffers_after_flush) && state.hold != HOLD_OVER;
     // What filled up before is the worker's to hand back, so that a tool can tell the two ways apart.
     uint64_t before = state.retired;
     while (state.worker_runs && !late && !after && state.returned < before)

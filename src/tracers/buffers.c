@@ -17,10 +17,15 @@
 #define NO_SLOT UINT32_MAX
 #define BUFFERS_MIN 4
 
+// Where a refusal is the end of the program, so many spares more; at 64 KB each they are 64 MB. Beyond them
+// all, the last resort.
+#define MORE_SPARES 1024
+
 struct slot {
     _Atomic uint32_t next; // read by a thread that has lost the race for it, hence atomic
     size_t valid;
     atomic_bool out;
+    atomic_bool left; // by a session that ended while this was out, with records in it
     bool touched; // written to since its pages were last given back; the consumer's, or the owner's at home
 };
 
@@ -30,13 +35,13 @@ struct stack {
 
 struct fp_buffers {
     struct fp_buffers_setup setup;
-    uint8_t *memory; // buffers, then spares
+    uint8_t *memory; // buffers, then spares, then, where refusing is deadly, the last resort
     size_t mapped_bytes;
     uint32_t count, spares;
     struct stack idle, idle_spares, completed;
     struct fp_buffer *taken; // the consumer's: completed slots in order
     uint32_t taken_count, taken_next;
-    _Atomic uint32_t outstanding;
+    _Atomic uint32_t outstanding, last_resort_out;
     _Atomic uint64_t requested, completed_total, spares_given, refused, foreign;
     _Atomic uint64_t dropped[FP_KIND_COUNT + 1];
     struct slot slots[];
@@ -72,6 +77,10 @@ static uint8_t *bytes_of(const struct fp_buffers *buffers, uint32_t slot) {
     return buffers->memory + main_bytes + (size_t)(slot - buffers->count) * buffers->setup.spare_bytes;
 }
 
+static uint8_t *last_resort(const struct fp_buffers *buffers) {
+    return buffers->setup.may_refuse ? NULL : bytes_of(buffers, buffers->count + buffers->spares);
+}
+
 static uint32_t slot_of(const struct fp_buffers *buffers, const uint8_t *bytes) {
     uintptr_t start = (uintptr_t)buffers->memory, at = (uintptr_t)bytes;
     if (at < start || at >= start + buffers->mapped_bytes)
@@ -80,17 +89,21 @@ static uint32_t slot_of(const struct fp_buffers *buffers, const uint8_t *bytes) 
     uint32_t slot = offset < main_bytes
                         ? (uint32_t)(offset / buffers->setup.buffer_bytes)
                         : buffers->count + (uint32_t)((offset - main_bytes) / buffers->setup.spare_bytes);
-    return bytes_of(buffers, slot) == bytes ? slot : NO_SLOT;
+    return slot < buffers->count + buffers->spares && bytes_of(buffers, slot) == bytes ? slot : NO_SLOT;
 }
 
 // Address space may be limited (ulimit -v, strict overcommit): then fewer buffers, each of full size.
 static uint8_t *map(struct fp_buffers_setup *setup, size_t *mapped) {
-    for (;; setup->count /= 2) {
-        *mapped = (size_t)setup->count * setup->buffer_bytes + (size_t)setup->spares * setup->spare_bytes;
+    uint32_t more = setup->may_refuse ? 0 : MORE_SPARES;
+    for (;; setup->count /= 2, more /= 2) {
+        size_t small = setup->spares + more + !setup->may_refuse;
+        *mapped = (size_t)setup->count * setup->buffer_bytes + small * setup->spare_bytes;
         void *memory =
             mmap(NULL, *mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (memory != MAP_FAILED)
+        if (memory != MAP_FAILED) {
+            setup->spares += more;
             return memory;
+        }
         if (setup->count / 2 < BUFFERS_MIN)
             return NULL;
     }
@@ -153,18 +166,18 @@ uint8_t *fp_buffers_request(struct fp_buffers *buffers, size_t *bytes) {
     }
     if (slot != NO_SLOT) {
         buffers->slots[slot].touched = true;
+        atomic_store_explicit(&buffers->slots[slot].left, false, memory_order_relaxed);
         atomic_store_explicit(&buffers->slots[slot].out, true, memory_order_relaxed);
         atomic_fetch_add_explicit(&buffers->outstanding, 1, memory_order_relaxed);
         uint8_t *given = bytes_of(buffers, slot);
         memset(given, 0, sizeof(uint64_t)); // told by fp_buffers_filled from what the vendor writes
         return given;
     }
-    if (!buffers->setup.may_refuse) {
-        // The one allocation on this path, where the alternative is the end of the program. It comes back as
-        // foreign memory and is leaked: the vendor may still hold it.
-        void *last = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (last != MAP_FAILED)
-            return last;
+    uint8_t *last = last_resort(buffers);
+    if (last) {
+        atomic_fetch_add_explicit(&buffers->last_resort_out, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&buffers->outstanding, 1, memory_order_relaxed);
+        return last;
     }
     atomic_fetch_add_explicit(&buffers->refused, 1, memory_order_relaxed);
     *bytes = 0;
@@ -180,8 +193,25 @@ static void count_dropped(struct fp_buffers *buffers, const uint8_t *bytes, size
             atomic_fetch_add_explicit(&buffers->dropped[kind], counts[kind], memory_order_relaxed);
 }
 
+// Several writers had it at once, so what it holds cannot be counted; that something is gone can be told.
+static void complete_last_resort(struct fp_buffers *buffers, size_t valid) {
+    uint32_t out = atomic_load_explicit(&buffers->last_resort_out, memory_order_relaxed);
+    while (out != 0 && !atomic_compare_exchange_weak_explicit(&buffers->last_resort_out, &out, out - 1,
+                                                              memory_order_relaxed, memory_order_relaxed))
+        continue;
+    if (out == 0)
+        return; // given back more often than it was handed out
+    if (valid)
+        atomic_fetch_add_explicit(&buffers->dropped[FP_KIND_COUNT], 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&buffers->outstanding, 1, memory_order_release);
+}
+
 bool fp_buffers_complete(struct fp_buffers *buffers, uint8_t *bytes, size_t valid) {
     atomic_fetch_add_explicit(&buffers->completed_total, 1, memory_order_relaxed);
+    if (bytes && bytes == last_resort(buffers)) {
+        complete_last_resort(buffers, valid);
+        return false;
+    }
     uint32_t slot = slot_of(buffers, bytes);
     if (slot == NO_SLOT) {
         atomic_fetch_add_explicit(&buffers->foreign, 1, memory_order_relaxed);
@@ -198,7 +228,8 @@ bool fp_buffers_complete(struct fp_buffers *buffers, uint8_t *bytes, size_t vali
     if (valid > size)
         valid = size;
     if (spare) {
-        count_dropped(buffers, bytes, valid);
+        if (!atomic_load_explicit(&place->left, memory_order_relaxed)) // else that session has told of it
+            count_dropped(buffers, bytes, valid);
         push(buffers, &buffers->idle_spares, slot);
     } else {
         place->valid = valid;
@@ -220,7 +251,8 @@ static void take_all(struct fp_buffers *buffers) {
     for (uint32_t slot = (uint32_t)head; slot != NO_SLOT;
          slot = atomic_load_explicit(&buffers->slots[slot].next, memory_order_relaxed))
         buffers->taken[found++] =
-            (struct fp_buffer){ bytes_of(buffers, slot), buffers->slots[slot].valid, slot };
+            (struct fp_buffer){ bytes_of(buffers, slot), buffers->slots[slot].valid, slot,
+                                atomic_load_explicit(&buffers->slots[slot].left, memory_order_relaxed) };
     for (uint32_t low = 0, high = found; low + 1 < high; low++, high--) {
         struct fp_buffer swap = buffers->taken[low];
         buffers->taken[low] = buffers->taken[high - 1];
@@ -283,13 +315,20 @@ void fp_buffers_count(const struct fp_buffers *buffers, struct fp_buffers_counts
     counts->foreign = atomic_load_explicit(&buffers->foreign, memory_order_relaxed);
 }
 
-void fp_buffers_trim(struct fp_buffers *buffers, uint32_t keep) {
-    // The slots are taken off the stack while their pages go, so a request meanwhile gets another one.
+void fp_buffers_leave(struct fp_buffers *buffers) {
+    for (uint32_t slot = 0; slot < buffers->count + buffers->spares; slot++)
+        if (atomic_load_explicit(&buffers->slots[slot].out, memory_order_acquire) &&
+            is_filled(bytes_of(buffers, slot)))
+            atomic_store_explicit(&buffers->slots[slot].left, true, memory_order_relaxed);
+}
+
+// The slots are taken off the stack while their pages go, so a request meanwhile gets another one.
+static void trim(struct fp_buffers *buffers, struct stack *idle, uint32_t keep, size_t bytes) {
     uint32_t first = NO_SLOT, slot;
-    for (uint32_t kept = 0; (slot = pop(buffers, &buffers->idle)) != NO_SLOT; kept++) {
+    for (uint32_t kept = 0; (slot = pop(buffers, idle)) != NO_SLOT; kept++) {
         struct slot *place = &buffers->slots[slot];
         if (kept >= keep && place->touched) {
-            madvise(bytes_of(buffers, slot), buffers->setup.buffer_bytes, MADV_DONTNEED);
+            madvise(bytes_of(buffers, slot), bytes, MADV_DONTNEED);
             place->touched = false;
         }
         atomic_store_explicit(&place->next, first, memory_order_relaxed);
@@ -297,7 +336,12 @@ void fp_buffers_trim(struct fp_buffers *buffers, uint32_t keep) {
     }
     while (first != NO_SLOT) { // back in the old order, so that the warm ones are asked for first again
         uint32_t next = atomic_load_explicit(&buffers->slots[first].next, memory_order_relaxed);
-        push(buffers, &buffers->idle, first);
+        push(buffers, idle, first);
         first = next;
     }
+}
+
+void fp_buffers_trim(struct fp_buffers *buffers, uint32_t keep) {
+    trim(buffers, &buffers->idle, keep, buffers->setup.buffer_bytes);
+    trim(buffers, &buffers->idle_spares, 0, buffers->setup.spare_bytes);
 }

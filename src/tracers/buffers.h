@@ -6,7 +6,10 @@
 // One mapping of address space holds all buffers: a page costs memory only once the vendor has written to it,
 // so the bound is paid by those who reach it. Asking and completing take no lock and allocate nothing. When
 // every buffer is out, a spare is handed out instead of a refusal, since CUPTI before 12.9 dies of a refusal
-// (measured); what comes back in a spare is counted as dropped.
+// (measured); what comes back in a spare is counted as dropped. For a vendor that does not bear a refusal there
+// are 1,024 spares more, used again like all others, and beyond them one buffer that is handed out as often as
+// it is asked for: what is written to it is lost, and each return of it counts as one record of unknown kind,
+// since at least one it was. So memory is bounded, and the program lives.
 //
 // Owned to the end of the process: a vendor may write into a buffer long after the session, so nothing is
 // ever unmapped while one is out.
@@ -33,6 +36,7 @@ struct fp_buffer { // what take gives
     uint8_t *bytes;
     size_t valid;
     uint32_t slot;
+    bool left; // it was out, filled, when an earlier session ended (fp_buffers_leave)
 };
 
 struct fp_buffers_counts {
@@ -64,7 +68,10 @@ uint32_t fp_buffers_outstanding(const struct fp_buffers *buffers); // with the v
 // out. A vendor that keeps an empty buffer for later use keeps nothing back.
 uint32_t fp_buffers_filled(const struct fp_buffers *buffers);
 void fp_buffers_count(const struct fp_buffers *buffers, struct fp_buffers_counts *counts);
-// Gives the pages of idle buffers back to the system, all but those of `keep`. Between sessions.
+// A session ends: buffers that are out now with records in them, if they ever come back, are told by `left`, and
+// spares among them are counted nowhere.
+void fp_buffers_leave(struct fp_buffers *buffers);
+// Gives the pages of idle buffers back to the system, all but those of `keep`, and of all idle spares. Between sessions.
 void fp_buffers_trim(struct fp_buffers *buffers, uint32_t keep);
 
 #endif

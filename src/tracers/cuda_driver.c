@@ -61,7 +61,6 @@ static void bind(void *handle, void *function, const char *symbol) {
 
 int fp_cuda_driver_open(struct fp_cuda_driver *driver, void *simulated, struct fp_error *err) {
     int (*initialise)(unsigned flags);
-    int (*count_devices)(int *count);
     int (*get_version)(int *version);
     memset(driver, 0, sizeof(*driver));
     void *handle = simulated ? simulated : dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
@@ -70,16 +69,16 @@ int fp_cuda_driver_open(struct fp_cuda_driver *driver, void *simulated, struct f
         return -ENODEV;
     }
     bind(handle, &initialise, "cuInit");
-    bind(handle, &count_devices, "cuDeviceGetCount");
+    bind(handle, &driver->count_devices, "cuDeviceGetCount");
     bind(handle, &get_version, "cuDriverGetVersion");
-    if (!initialise || !count_devices) {
+    if (!initialise || !driver->count_devices) {
         fp_error_set(err, "the CUDA driver's library lacks cuInit or cuDeviceGetCount");
         return -ENODEV;
     }
     int result = initialise(0);
     if (result != 0)
         return say_result(err, "cuInit", result);
-    result = count_devices(&driver->device_count);
+    result = driver->count_devices(&driver->device_count);
     if (result != 0 || driver->device_count <= 0)
         return say_result(err, "cuDeviceGetCount", result ? result : DRIVER_NO_DEVICE);
     if (get_version && get_version(&driver->version) != 0)

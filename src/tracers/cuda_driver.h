@@ -15,6 +15,7 @@ struct fp_cuda_driver {
     void *handle;
     int device_count;
     int version; // 13000; 0: not told
+    int (*count_devices)(int *count);
     int (*device_get)(int *device, int ordinal);
     int (*device_name)(char *name, int capacity, int device);
     int (*device_memory)(size_t *bytes, int device);

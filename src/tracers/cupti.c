@@ -18,6 +18,7 @@
 #include "tracers/clock.h"
 #include "tracers/cupti_arm.h"
 #include "tracers/cupti_open.h"
+#include "tracers/since.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -52,8 +53,11 @@ struct fp_tracer {
     // finds out is read by the drain that began after `stopped` was set, and by no other.
     bool running;
     atomic_bool stopped;
+    bool tried;            // a call was made to see whether CUPTI says anything at all
     bool taken_over;       // its buffers, by another library
     uint32_t left_outside; // buffers with records that did not come back
+    bool late;             // one that an earlier session left outside has come back in this one
+    int64_t began_ns;
     struct fp_cupti_arms arms;
     struct fp_buffers_counts counts_at_start;
     struct fp_clock clock;
@@ -248,9 +252,11 @@ static int read_clock(void *owner, uint64_t *vendor_ns) {
 static void begin_clock(struct fp_tracer *tracer) {
     struct fp_clock_sample sample;
     tracer->clock = (struct fp_clock){ .identity = true };
+    tracer->began_ns = INT64_MIN;
     if (!tracer->library.call.get_timestamp || fp_clock_sample(read_clock, tracer, &sample) != 0)
         return;
     fp_clock_begin(&tracer->clock, sample, SAME_CLOCK_NS);
+    tracer->began_ns = fp_clock_to_epoch(&tracer->clock, sample.vendor_ns);
     if (tracer->clock.identity)
         return;
     int64_t apart = sample.vendor_ns - sample.epoch_ns;
@@ -293,6 +299,7 @@ static void end_session(struct fp_tracer *tracer) {
     tracer->running = false;
     atomic_store(&tracer->stopped, false);
     tracer->notes.count = 0;
+    fp_buffers_leave(atomic_load(&shared.buffers));
     fp_buffers_trim(atomic_load(&shared.buffers), BUFFERS_KEPT);
 }
 
@@ -331,8 +338,9 @@ static int cupti_start(struct fp_tracer *tracer, const struct fp_session_options
         fp_error_set(err, "no memory to decode CUPTI's records");
         return -ENOMEM;
     }
-    tracer->taken_over = false;
+    tracer->taken_over = tracer->tried = false;
     tracer->left_outside = 0;
+    tracer->late = false;
     atomic_store(&shared.pushed, false);
     atomic_store(&shared.came_full, 0);
     atomic_store(&shared.came_by_flush, 0);
@@ -373,14 +381,28 @@ static uint32_t wait_for_buffers(uint64_t timeout_ns) {
     return left;
 }
 
-// What CUPTI does not say: that its buffers went to somebody else, or that it never began.
-static void judge_silence(struct fp_tracer *tracer) {
+// Neither asked for a buffer nor brought one back in this session.
+static bool is_silent(const struct fp_tracer *tracer) {
     const struct fp_buffers_counts *before = &tracer->counts_at_start;
     struct fp_buffers_counts counts;
     fp_buffers_count(atomic_load(&shared.buffers), &counts);
+    return counts.requested == before->requested && counts.completed == before->completed;
+}
+
+// Silence may mean that nothing ran on the device, or that the records go elsewhere. A call of our own tells
+// the one from the other. Not asked where no operator ran or no context exists, since nothing can have run.
+static void try_silence(struct fp_tracer *tracer) {
+    if (is_silent(tracer) && atomic_load(&shared.pushed) &&
+        fp_cuda_driver_has_context(&tracer->library.driver) != 0)
+        tracer->tried = fp_cupti_make_a_call(&tracer->arms);
+}
+
+// What CUPTI does not say: that its buffers went to somebody else, or that it never began.
+static void judge_silence(struct fp_tracer *tracer) {
+    const struct fp_buffers_counts *before = &tracer->counts_at_start;
     if (fp_ablated("silence"))
         return;
-    if (counts.requested != before->requested) {
+    if (!is_silent(tracer)) {
         // A full buffer is followed by the next one, which comes back at the latest by the flush.
         tracer->taken_over = atomic_load(&shared.came_full) && !atomic_load(&shared.came_by_flush);
         if (tracer->taken_over)
@@ -390,16 +412,17 @@ static void judge_silence(struct fp_tracer *tracer) {
                  atomic_load(&shared.came_full));
         return;
     }
-    // Where buffers came before in this process, or no context exists, nothing ran on the device.
-    if (before->requested || !atomic_load(&shared.pushed) ||
-        fp_cuda_driver_has_context(&tracer->library.driver) == 0)
+    if (!tracer->tried)
         return;
+    // Where buffers came before in this process, the driver is not one that wants to be asked early.
+    tracer->taken_over = true;
     note(tracer,
-         "CUPTI asked for no buffer while operators ran. If they used the device, another library has "
-         "registered its own buffer callbacks%s",
-         tracer->prepared ? ""
-                          : ", or this driver delivers nothing to those who register after the first "
-                            "context: call flagprof.prepare() before the first CUDA call");
+         "CUPTI gave no record, not even of a call made to try it: another library has registered its own "
+         "buffer callbacks%s",
+         tracer->prepared || before->requested
+             ? ""
+             : ", or this driver delivers nothing to those who register after the first context: call "
+               "flagprof.prepare() before the first CUDA call");
 }
 
 static uint32_t flush(struct fp_tracer *tracer, const char *what) {
@@ -411,6 +434,7 @@ static uint32_t flush(struct fp_tracer *tracer, const char *what) {
 // is not success.
 static uint32_t end_recording(struct fp_tracer *tracer) {
     uint32_t first = flush(tracer, "flush");
+    try_silence(tracer);
     fp_cupti_disarm(&tracer->arms);
     uint32_t last = flush(tracer, "last flush");
     return first ? first : last;
@@ -478,10 +502,28 @@ static void drain_dropped(struct fp_tracer *tracer, const struct fp_sink *sink) 
         fp_log("cupti", "dropped: %" PRIu64 " records with spares, %zu by CUPTI's count", sum, dropped);
 }
 
+// A buffer that an earlier session left outside holds that session's records. From then on only what ended in
+// this session is let through: the decoder may keep a call back for later.
+static size_t decode_buffers(struct fp_tracer *tracer, const struct fp_sink *sink) {
+    struct fp_buffers *buffers = atomic_load(&shared.buffers);
+    struct fp_buffer buffer;
+    size_t count = 0;
+    for (; fp_buffers_take(buffers, &buffer); count++) {
+        struct fp_since since = { sink, tracer->began_ns, buffer.left };
+        struct fp_sink only = fp_since_sink(&since);
+        tracer->late = tracer->late || buffer.left;
+        fp_cupti_decode(tracer->decoder, tracer->late ? &only : sink, buffer.bytes, buffer.valid);
+        fp_buffers_recycle(buffers, &buffer);
+    }
+    return count;
+}
+
 // What only the drain after stop may say.
 static void drain_end(struct fp_tracer *tracer, const struct fp_sink *sink) {
     uint32_t places = tracer->left_outside + tracer->taken_over;
-    fp_cupti_decode_end(tracer->decoder, sink);
+    struct fp_since since = { sink, tracer->began_ns, false };
+    struct fp_sink only = fp_since_sink(&since);
+    fp_cupti_decode_end(tracer->decoder, tracer->late ? &only : sink);
     if (places)
         sink->lose(sink->owner, FP_KIND_COUNT, FP_LOSS_UNCOUNTED, places);
     for (size_t i = 0; i < tracer->notes.count; i++)
@@ -496,14 +538,8 @@ static int cupti_drain(struct fp_tracer *tracer, const struct fp_sink *sink) {
         return 0;
     if (atomic_load(&shared.in_child))
         return -ECHILD;
-    struct fp_buffers *buffers = atomic_load(&shared.buffers);
-    struct fp_buffer buffer;
-    size_t count = 0;
     follow_clock(tracer);
-    for (; fp_buffers_take(buffers, &buffer); count++) {
-        fp_cupti_decode(tracer->decoder, sink, buffer.bytes, buffer.valid);
-        fp_buffers_recycle(buffers, &buffer);
-    }
+    size_t count = decode_buffers(tracer, sink);
     drain_dropped(tracer, sink);
     fp_log("cupti", "drained %zu buffers%s", count, last ? " after stop" : "");
     if (last)

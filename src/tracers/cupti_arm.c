@@ -91,6 +91,20 @@ static void set_thread_ids(struct fp_cupti_arms *arms, void (*note)(void *owner,
         note(owner, "this CUPTI cannot tell system thread ids: host calls stand on rows of their own");
 }
 
+enum { CBID_DEVICE_GET_COUNT = 4 }; // [HEADER: cupti_driver_cbid.h, alike in every release]
+
+bool fp_cupti_make_a_call(struct fp_cupti_arms *arms) {
+    const struct fp_cupti_functions *call = &arms->library->call;
+    int count = 0;
+    // Enabling the kind sets the call's switch on too; a release that did not would be taken for deaf.
+    if (fp_cupti_say(arms->library, "enabling DRIVER to try it", call->enable(FP_CUPTI_KIND_DRIVER)) != 0)
+        return false;
+    arms->driver_kind = true;
+    if (call->enable_driver_call)
+        call->enable_driver_call(CBID_DEVICE_GET_COUNT, true);
+    return arms->library->driver.count_devices(&count) == 0;
+}
+
 void fp_cupti_disarm(struct fp_cupti_arms *arms) {
     const struct fp_cupti_functions *call = &arms->library->call;
     char what[64];

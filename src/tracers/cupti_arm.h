@@ -29,6 +29,9 @@ void fp_cupti_arms_init(struct fp_cupti_arms *arms, const struct fp_cupti_librar
 int fp_cupti_arm(struct fp_cupti_arms *arms, bool all_calls, void (*note)(void *owner, const char *sentence),
                  void *owner, struct fp_error *err);
 void fp_cupti_disarm(struct fp_cupti_arms *arms);
+// Makes a call of the driver's that CUPTI must record now, whatever else is armed. False: it cannot be had.
+// Between arm and disarm.
+bool fp_cupti_make_a_call(struct fp_cupti_arms *arms);
 // Logs a result of CUPTI's and gives it back.
 uint32_t fp_cupti_say(const struct fp_cupti_library *library, const char *what, uint32_t result);
 

@@ -91,17 +91,40 @@ static void when_all_are_out_a_spare_is_given_and_its_records_count_as_dropped(v
     assert_true(fp_buffers_close(buffers));
 }
 
+enum { MANY = 3000 };
+
+// Until the last resort is handed out, and once more; how many were given.
+static uint32_t ask_for_all(struct fp_buffers *buffers, uint8_t *given[MANY]) {
+    size_t bytes = 0;
+    uint32_t count = 0;
+    while (count < 2 || given[count - 1] != given[count - 2]) {
+        assert_true(count < MANY);
+        given[count] = fp_buffers_request(buffers, &bytes);
+        assert_non_null(given[count]);
+        assert_true(bytes >= 4096);
+        memset(given[count++], 1, 4096);
+    }
+    return count;
+}
+
 static void a_vendor_that_dies_of_a_refusal_is_never_refused(void **state) {
     (void)state;
     struct fp_buffers *buffers = open_pool(4, 1, false);
-    size_t bytes;
-    for (int i = 0; i < 12; i++)
-        assert_non_null(fp_buffers_request(buffers, &bytes));
+    static uint8_t *given[MANY];
+    uint32_t count = ask_for_all(buffers, given);
     struct fp_buffers_counts counts;
     fp_buffers_count(buffers, &counts);
     assert_int_equal(counts.refused, 0);
     assert_false(fp_buffers_close(buffers)); // they are the vendor's
-    kept[kept_count++] = buffers;
+    uint64_t lost[FP_KIND_COUNT + 1] = { 0 };
+    for (int i = 0; i < 3; i++) // the last one was handed out twice
+        fp_buffers_complete(buffers, given[count - 1], 800);
+    assert_int_equal(fp_buffers_take_dropped(buffers, lost), 2);
+    assert_int_equal(lost[FP_KIND_COUNT], 2);
+    for (uint32_t at = 0; at < count - 2; at++)
+        fp_buffers_complete(buffers, given[at], 0);
+    assert_int_equal(fp_buffers_outstanding(buffers), 0);
+    assert_true(fp_buffers_close(buffers));
 }
 
 static void a_vendor_that_bears_it_is_refused_last(void **state) {
@@ -169,6 +192,66 @@ static void trimmed_buffers_cost_no_memory_and_can_be_asked_for_again(void **sta
     kept[kept_count++] = buffers;
 }
 
+static size_t address_pages(void) {
+    FILE *file = fopen("/proc/self/statm", "r");
+    size_t total = 0;
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%zu", &total), 1);
+    fclose(file);
+    return total;
+}
+
+static void spares_are_used_again_and_cost_nothing_after_the_session(void **state) {
+    (void)state;
+    struct fp_buffers *buffers = open_pool(4, 1, false);
+    static uint8_t *given[MANY];
+    size_t address = 0, resident = 0;
+    for (int session = 0; session < 20; session++) {
+        uint32_t count = ask_for_all(buffers, given);
+        for (uint32_t at = 0; at < count; at++)
+            fp_buffers_complete(buffers, given[at], 0);
+        size_t full = resident_pages();
+        fp_buffers_trim(buffers, 1);
+        if (session == 0) {
+            address = address_pages();
+            resident = resident_pages();
+            assert_true(resident + 900 <= full); // of 1,024 and some
+        }
+    }
+    assert_int_equal(address_pages(), address);
+    assert_in_range(resident_pages(), 0, resident + 100);
+    assert_true(fp_buffers_close(buffers));
+}
+
+static void what_a_session_left_outside_is_told_when_it_comes_back(void **state) {
+    (void)state;
+    struct fp_buffers *buffers = open_pool(2, 1, true);
+    size_t bytes;
+    uint8_t *filled = fp_buffers_request(buffers, &bytes), *empty = fp_buffers_request(buffers, &bytes);
+    uint8_t *spare = fp_buffers_request(buffers, &bytes);
+    memset(filled, 1, 8);
+    memset(spare, 1, 8);
+    fp_buffers_leave(buffers);
+    fp_buffers_complete(buffers, filled, 8);
+    fp_buffers_complete(buffers, empty, 8); // filled in the session that followed
+    fp_buffers_complete(buffers, spare, 8);
+    struct fp_buffer taken;
+    uint64_t lost[FP_KIND_COUNT + 1] = { 0 };
+    for (int at = 0; at < 2; at++) {
+        assert_true(fp_buffers_take(buffers, &taken));
+        assert_int_equal(taken.left, taken.bytes == filled);
+        fp_buffers_recycle(buffers, &taken);
+    }
+    assert_int_equal(fp_buffers_take_dropped(buffers, lost), 0);
+    for (int at = 0; at < 2; at++) { // and not when it was handed out anew
+        fp_buffers_complete(buffers, fp_buffers_request(buffers, &bytes), 8);
+        assert_true(fp_buffers_take(buffers, &taken));
+        assert_false(taken.left);
+        fp_buffers_recycle(buffers, &taken);
+    }
+    assert_true(fp_buffers_close(buffers));
+}
+
 // ---- Many threads
 
 enum { THREADS = 8, ROUNDS = 4000 };
@@ -226,6 +309,8 @@ int main(void) {
         cmocka_unit_test(a_vendor_that_bears_it_is_refused_last),
         cmocka_unit_test(memory_of_others_and_second_returns_are_not_taken),
         cmocka_unit_test(trimmed_buffers_cost_no_memory_and_can_be_asked_for_again),
+        cmocka_unit_test(spares_are_used_again_and_cost_nothing_after_the_session),
+        cmocka_unit_test(what_a_session_left_outside_is_told_when_it_comes_back),
         cmocka_unit_test(no_buffer_is_lost_doubled_or_shared_among_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

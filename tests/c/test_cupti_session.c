@@ -670,6 +670,55 @@ static void silent(void) {
     stop();
     CHECK_EQUAL(all.event_count, 0);
     CHECK(strstr(all.notes, "flagprof.prepare()"), "the cure is not named: %s", all.notes);
+    CHECK_EQUAL(all.lost[FP_KIND_COUNT][FP_LOSS_UNCOUNTED], 1);
+}
+
+// The same, as the person reads it; and cured.
+static void silent_ledger(bool cured) {
+    struct fp_accelerator *accelerator = NULL;
+    char sentence[2048];
+    setenv("FLAGOS_TRACER_LIBRARY", library, 1);
+    CHECK_EQUAL(fp_accelerator_choose(&accelerator, NULL), 0);
+    tracer = accelerator->tracer;
+    if (cured)
+        CHECK_EQUAL(fp_accelerator_prepare(accelerator, NULL), 0);
+    launch(0); // makes the first context
+    flagsim_device_synchronize();
+    flagsim_truth_reset();
+    struct fp_recording *recording = NULL;
+    struct fp_ledger ledger = { .size = sizeof(ledger) };
+    CHECK_EQUAL(fp_recording_start(accelerator, NULL, &recording, NULL), 0);
+    for (int i = 0; i < LAUNCHES; i++)
+        launch(i);
+    flagsim_device_synchronize();
+    CHECK_EQUAL(fp_recording_stop(recording, 0, NULL), 0);
+    CHECK_EQUAL(fp_recording_finish(recording, INT64_MIN, INT64_MAX, NULL), 0);
+    fp_recording_ledger(recording, &ledger);
+    fp_ledger_sentence(&ledger, sentence, sizeof(sentence));
+    read_truth();
+    CHECK_EQUAL(truth.kernels, LAUNCHES);
+    CHECK_EQUAL(ledger.rows[FP_KIND_KERNEL].kept, cured ? LAUNCHES : 0);
+    CHECK_EQUAL(truth.records[FLAGSIM_FATE_LOST][FLAGSIM_RECORD_KERNEL], cured ? 0 : LAUNCHES);
+    CHECK_EQUAL(ledger.complete, cured);
+    CHECK_EQUAL(ledger.rows[FP_KIND_COUNT].lost[FP_LOSS_UNCOUNTED], cured ? 0 : 1);
+    CHECK((strstr(sentence, "MISSING") == NULL) == cured, "%s", sentence);
+    CHECK((strstr(fp_recording_notes(recording), "prepare()") == NULL) == cured, "%s",
+          fp_recording_notes(recording));
+    fp_recording_free(recording);
+}
+
+static void ledger_unprepared(void) {
+    silent_ledger(false);
+}
+
+static void ledger_prepared(void) {
+    silent_ledger(true);
+}
+
+static void the_ledger_of_such_a_driver_is_incomplete_until_it_is_prepared(void **state) {
+    (void)state;
+    run("late_registration", ledger_unprepared);
+    run("late_registration", ledger_prepared);
 }
 
 static void
@@ -712,6 +761,93 @@ static void replaced(void) {
 static void being_replaced_during_a_session_is_noticed_and_said(void **state) {
     (void)state;
     run("replaced_callbacks,tiny_buffers", replaced);
+}
+
+static void replaced_later(void) {
+    record();
+    CHECK_EQUAL(collected_lost(&all), 0);
+    collect_end(&all);
+    collect_begin(&all);
+    flagsim_truth_reset();
+    start();
+    launch(1);
+    flagsim_device_synchronize();
+    CHECK_EQUAL(stop(), 0);
+    read_truth();
+    CHECK_EQUAL(truth.records[FLAGSIM_FATE_LOST][FLAGSIM_RECORD_KERNEL], 1);
+    CHECK_EQUAL(all.event_count, 0);
+    CHECK(strstr(all.notes, "another library"), "nobody is named: %s", all.notes);
+    CHECK(!strstr(all.notes, "prepare"), "that cures nothing here: %s", all.notes);
+    CHECK_EQUAL(all.lost[FP_KIND_COUNT][FP_LOSS_UNCOUNTED], 1);
+}
+
+static void being_replaced_before_the_first_buffer_of_a_later_session_is_noticed_and_said(void **state) {
+    (void)state;
+    run("replaced_callbacks=0,replaced_session=2", replaced_later);
+}
+
+static void silent_but_heard(void) {
+    record();
+    collect_end(&all);
+    for (int session = 0; session < 2; session++) {
+        collect_begin(&all);
+        start();
+        push(FP_ID_OPERATOR, 1); // on the host alone
+        pop(FP_ID_OPERATOR);
+        CHECK_EQUAL(stop(), 0);
+        CHECK_EQUAL(all.event_count, collected_count(&all, FP_KIND_OVERHEAD)); // of the call that tries it
+        CHECK_EQUAL(collected_lost(&all), 0);
+        CHECK(all.notes[0] == '\0', "%s", all.notes);
+        collect_end(&all);
+    }
+}
+
+static void a_session_without_device_work_accuses_nobody(void **state) {
+    (void)state;
+    run("", silent_but_heard);
+}
+
+// ---- Buffers that come after the flush
+
+static void a_buffer_that_comes_after_the_flush_returned_is_waited_for(void **state) {
+    (void)state;
+    run("buffers_after_flush=5", faulty_but_whole);
+    run("buffers_after_flush=5,tiny_buffers=2000", faulty_but_whole);
+}
+
+// Longer than anybody waits: not before the next session asks for a buffer.
+static void too_late(void) {
+    uint64_t kernels = LAUNCHES + GRAPH_KERNELS * GRAPH_LAUNCHES;
+    open_tracer();
+    collect_begin(&all);
+    flagsim_truth_reset();
+    start();
+    work();
+    CHECK_EQUAL(stop(), -ETIMEDOUT);
+    CHECK(all.lost[FP_KIND_COUNT][FP_LOSS_UNCOUNTED] > 0, "it is not said that records are missing");
+    CHECK(strstr(all.notes, "did not come back"), "nothing is said of it: %s", all.notes);
+    read_truth();
+    CHECK_EQUAL(collected_count(&all, FP_KIND_KERNEL),
+                truth.records[FLAGSIM_FATE_DELIVERED][FLAGSIM_RECORD_KERNEL]);
+    CHECK(collected_count(&all, FP_KIND_KERNEL) < kernels, "nothing came late");
+    collect_end(&all);
+    collect_begin(&all);
+    start();
+    launch(1);
+    flagsim_device_synchronize();
+    CHECK_EQUAL(stop(), 0);
+    read_truth();
+    CHECK_EQUAL(truth.records[FLAGSIM_FATE_DELIVERED][FLAGSIM_RECORD_KERNEL], kernels + 1);
+    CHECK_EQUAL(collected_count(&all, FP_KIND_KERNEL), 1); // of those of before, none
+    CHECK_EQUAL(collected_lost(&all), 0);
+}
+
+static void a_buffer_that_comes_in_the_next_session_is_counted_in_its_own_and_shown_in_none(void **state) {
+    (void)state;
+    if (access(facades[0].library, R_OK) != 0 || access(facades[2].library, R_OK) != 0)
+        skip();
+    run_on(0, "buffers_after_flush=0", too_late);
+    run_on(2, "buffers_after_flush=0,tiny_buffers=4000", too_late);
 }
 
 // ---- Processes
@@ -988,7 +1124,10 @@ static void undrained(void) {
     read_truth();
     uint64_t dropped = all.lost[FP_KIND_KERNEL][FP_LOSS_DROPPED];
     CHECK(dropped > 0, "all of it found room");
-    CHECK_EQUAL(collected_count(&all, FP_KIND_KERNEL) + dropped, 20000);
+    // Where even the spares were out, nobody can count what went into the last resort.
+    uint64_t told = collected_count(&all, FP_KIND_KERNEL) + dropped;
+    CHECK(told == 20000 || (told < 20000 && all.lost[FP_KIND_COUNT][FP_LOSS_DROPPED] > 0),
+          "%llu of 20000 launches are told of", (unsigned long long)told);
 }
 
 static void what_finds_no_buffer_is_counted_as_dropped(void **state) {
@@ -1018,8 +1157,13 @@ int main(void) {
         cmocka_unit_test(without_driver_or_device_or_with_another_runtime_it_is_refused_with_the_reason),
         cmocka_unit_test(
             a_driver_that_wants_callbacks_before_the_first_context_is_found_out_and_the_cure_named),
+        cmocka_unit_test(the_ledger_of_such_a_driver_is_incomplete_until_it_is_prepared),
         cmocka_unit_test(prepare_cures_it_and_arms_nothing),
         cmocka_unit_test(being_replaced_during_a_session_is_noticed_and_said),
+        cmocka_unit_test(being_replaced_before_the_first_buffer_of_a_later_session_is_noticed_and_said),
+        cmocka_unit_test(a_session_without_device_work_accuses_nobody),
+        cmocka_unit_test(a_buffer_that_comes_after_the_flush_returned_is_waited_for),
+        cmocka_unit_test(a_buffer_that_comes_in_the_next_session_is_counted_in_its_own_and_shown_in_none),
         cmocka_unit_test(a_forked_child_lives_and_the_parents_session_goes_on),
         cmocka_unit_test(a_program_may_exit_while_recording),
         cmocka_unit_test(recordings_lose_nothing_whichever_thread_drains_last),
