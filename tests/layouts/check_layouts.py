@@ -17,6 +17,8 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCES = HERE.parent.parent / "src"
+# An accelerator as FLAGOS_ACCELERATOR names it, where the mirror is called after the company.
+COMPANIES = {"cuda": "nvidia", "dcu": "amd"}
 MARK = "comparison"  # the file name that #line gives to comparisons, to find them again in the compiler's errors
 
 
@@ -31,6 +33,7 @@ class Comparison:
         self.what = what  # as a person reads it: CUpti_ActivityKernel9.start
         self.header = header  # two C expressions: offset and size, or a number and 4
         self.mirror = mirror
+        self.behind = None  # (another field of this header, bytes): where this one must lie, instead of an offset of ours
         self.need = need  # may: absence is reported; must: absence is a difference, unless beyond the struct's size
         self.group = group  # the struct it belongs to
         self.absent = False
@@ -38,9 +41,9 @@ class Comparison:
 
 class Definition:
     def __init__(self, vendor):
-        self.path = HERE / f"{vendor}.def"
+        self.path = HERE / f"{COMPANIES.get(vendor, vendor)}.def"
         if not self.path.is_file():
-            known = ", ".join(sorted(path.stem for path in HERE.glob("*.def")))
+            known = ", ".join(sorted({path.stem for path in HERE.glob("*.def")} | set(COMPANIES)))
             raise LayoutError(f"no mirror of vendor {vendor} is described in {HERE}; known are: {known}")
         self.mirror, self.api = None, None
         self.includes, self.flags, self.foreign, self.comparisons = [], [], [], []
@@ -77,18 +80,21 @@ class Definition:
 
     def add_struct(self, theirs, ours, size=None):
         c_type, mirror_type = type_name(theirs), type_name(ours)
-        expected = size or f"sizeof({mirror_type})"
+        expected = {"any": "-1", None: f"sizeof({mirror_type})"}.get(size, size)
         self.families.setdefault(ours, []).append(theirs)
         self.comparisons.append(Comparison(theirs, ("0", f"sizeof({c_type})"), ("0", expected), "may", theirs))
         return theirs, ours, size, expected
 
-    # name | name member | name =OFFSET SIZE, each with "optional" behind it: padding that a later release named
+    # name | name member | name =OFFSET SIZE | name =FIELD+N SIZE, each with "optional" behind it: padding that a later release named
     def add_field(self, theirs, ours, size, expected, words):
         name, rest = words[0], [word for word in words[1:] if word != "optional"]
         need = "may" if "optional" in words else "must"
         c_type, mirror_type = type_name(theirs), type_name(ours)
         header = (f"offsetof({c_type}, {name})", f"sizeof((({c_type} *)0)->{name})")
-        if rest and rest[0].startswith("="):
+        behind = re.fullmatch(r"=([a-z]\w*)(?:\+(\d+))?", rest[0]) if rest else None
+        if behind:
+            mirror = ("0", rest[1])
+        elif rest and rest[0].startswith("="):
             mirror = (rest[0][1:], rest[1])
         else:
             member = rest[0] if rest else name
@@ -96,6 +102,7 @@ class Definition:
             mirror = (f"offsetof({mirror_type}, {member})", f"sizeof((({mirror_type} *)0)->{member})")
         comparison = Comparison(f"{theirs}.{name}", header, mirror, need, theirs)
         comparison.expected = expected
+        comparison.behind = behind and (f"{theirs}.{behind[1]}", int(behind[2] or 0))
         self.comparisons.append(comparison)
 
     def add_function(self, symbol, mirror):
@@ -171,8 +178,13 @@ def check(vendor, folders):
         rows = compile_and_run(definition, folders, pathlib.Path(work))
     report = Report()
     missing_structs = {c.what for c in definition.comparisons if c.absent and c.what == c.group}
+    offsets = {comparison.what: row[2] for comparison, row in zip(definition.comparisons, rows, strict=True)}
     for comparison, row in zip(definition.comparisons, rows, strict=True):
         mirror, header, limit = row[0:2], row[2:4], row[4]
+        if comparison.behind:
+            mirror = (offsets[comparison.behind[0]] + comparison.behind[1], mirror[1])
+        if comparison.what == comparison.group and mirror[1] < 0:  # of any size
+            mirror = header
         if comparison.absent:
             beyond = 0 <= limit < sum(mirror)  # the struct's own version ends before this field
             if beyond or (comparison.group in missing_structs and comparison.what != comparison.group):
