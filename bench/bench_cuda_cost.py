@@ -1,13 +1,14 @@
 """What recording costs a launch-bound torch program on an NVIDIA GPU, in alternating processes.
 
-    python bench/bench_cuda_cost.py [--rounds 20] [--ops 20000] [--modes bare,imported,cupti,torch,flagprof]
+    python bench/bench_cuda_cost.py [--rounds 20] [--ops 20000] [--modes bare,imported,cupti,torch,flagprof] [--json FILE]
+    python bench/bench_cuda_cost.py --join FILE...
 
 Each round runs every mode once, in a process of its own, in an order that changes from round to round, so that a drift of
 the machine meets all alike. Modes: `bare` no profiler; `imported` FlagProf imported and idle; `cupti` CUPTI armed with
 FlagProf's kinds through ctypes and nothing else; `torch` torch's own [CPU, CUDA]; `flagprof`; `cpu` torch's [CPU] alone.
 Printed: the median of each figure, and ratios round by round with a 95 % interval (bootstrap of the median). The
 matmul-bound loop beside it shows that such a program cannot see these costs. Speed is a ratio within one run: absolute
-times hold for one machine.
+times hold for one machine. FILE holds every round as soon as it is over; --join prints those of several files as one.
 
 A process is as fast as its memory happens to lie, ten per cent either way. So each times the plain loop first, and
 `op_rel` is what an operator then takes divided by that. In `imported` the import stands between the two, in `bare`
@@ -150,15 +151,39 @@ def interval(ratios):
     return medians[50], medians[1949]
 
 
+def report(runs):
+    print(f"{min(map(len, runs.values()))} rounds of {len(runs)} processes")
+    for mode in runs:
+        figures = ", ".join(
+            f"{key} {statistics.median(run[key] for run in runs[mode]):.3f}" for key in runs[mode][0]
+        )
+        print(f"  {mode:10} {figures}")
+    for one, other, figure in RATIOS:
+        if one in runs and other in runs and figure in runs[one][0] and figure in runs[other][0]:
+            ratios = [a[figure] / b[figure] for a, b in zip(runs[one], runs[other])]
+            low, high = interval(ratios)
+            print(f"  {one}/{other} {figure}: {statistics.median(ratios):.3f}  95 % [{low:.3f}, {high:.3f}]")
+
+
+# The rounds of several files, of the modes that all of them have.
+def joined(paths):
+    parts = [json.loads(path.read_text()) for path in paths]
+    return {mode: [run for part in parts for run in part[mode]] for mode in parts[0] if all(mode in part for part in parts)}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--ops", type=int, default=20000)
     parser.add_argument("--modes", default=",".join(MODES))
     parser.add_argument("--measure", choices=MODES, help=argparse.SUPPRESS)
-    parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="keep each round there as soon as it is over")
+    parser.add_argument("--join", type=pathlib.Path, nargs="+", metavar="FILE", help="print what --json kept, and stop")
     parser.add_argument("--smoke", action="store_true", help="one short round, which proves that it works")
     options = parser.parse_args()
+    if options.join:
+        report(joined(options.join))
+        return
     reason = lacking()
     if reason:
         print(f"skipped: {reason}")
@@ -182,19 +207,9 @@ def main():
             if done.returncode != 0:
                 sys.exit(f"{mode} failed:\n{done.stderr[-2000:]}")
             runs[mode].append(json.loads(done.stdout.strip().splitlines()[-1]))
-    print(f"{options.rounds} rounds of {len(modes)} processes, {options.ops} operators each")
-    for mode in modes:
-        figures = ", ".join(
-            f"{key} {statistics.median(run[key] for run in runs[mode]):.3f}" for key in runs[mode][0]
-        )
-        print(f"  {mode:10} {figures}")
-    for one, other, figure in RATIOS:
-        if one in runs and other in runs and figure in runs[one][0] and figure in runs[other][0]:
-            ratios = [a[figure] / b[figure] for a, b in zip(runs[one], runs[other])]
-            low, high = interval(ratios)
-            print(f"  {one}/{other} {figure}: {statistics.median(ratios):.3f}  95 % [{low:.3f}, {high:.3f}]")
-    if options.json:
-        options.json.write_text(json.dumps(runs))
+        if options.json:
+            options.json.write_text(json.dumps(runs))
+    report(runs)
 
 
 if __name__ == "__main__":
