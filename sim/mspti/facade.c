@@ -588,4 +588,9 @@ __attribute__((constructor)) static void load(void) {
         .deliver = deliver,
         .foreign = foreign,
     });
+    // Its times come from counters, and are set right against the epoch now and then [CODE].
+    if (flagsim_fault_on(FLAGSIM_FAULT_clock_behind) || flagsim_fault_on(FLAGSIM_FAULT_clock_ahead))
+        fc_clock_set(flagsim_fault_value(FLAGSIM_FAULT_clock_ahead) -
+                         flagsim_fault_value(FLAGSIM_FAULT_clock_behind),
+                     0);
 }

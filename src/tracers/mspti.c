@@ -30,10 +30,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 // MSPTI asks for at least 2 MB and hands a buffer over when it is filled by four fifths [CODE].
 enum { BUFFER_BYTES = 8 << 20, BUFFERS = 32, SPARE_BYTES = 2 << 20, SPARES = 4, BUFFERS_KEPT = 1 };
 enum { NAME_BYTES = 256 << 20, NAMES = 1 << 15 }; // of address space; what is written costs memory
+enum { ID_ENTRIES = 1 << 20 };                    // 32 MB of address space
 enum { NOTES = 8 };
 
 enum need { NEEDED, WANTED, INSTEAD }; // instead: only where the row before it was refused
@@ -63,7 +65,7 @@ static struct {
     struct fp_text_arena *names;
     _Atomic(void (*)(void *)) wake;
     _Atomic(void *) wake_owner;
-    atomic_uint inside;                    // completions that are at work
+    atomic_uint inside;                    // completions and wakes that are at work
     _Atomic uint64_t earliest, texts_lost; // of the session
     atomic_bool in_child;
 } shared;
@@ -120,6 +122,14 @@ static uint64_t keep_text(void *owner, uint64_t address) {
     return (uint64_t)(uintptr_t)kept;
 }
 
+static void wake(void) {
+    atomic_fetch_add(&shared.inside, 1);
+    void (*wakes)(void *) = atomic_load(&shared.wake);
+    if (wakes)
+        wakes(atomic_load(&shared.wake_owner));
+    atomic_fetch_sub(&shared.inside, 1);
+}
+
 // With NULL and 0 for a buffer that was refused [CODE].
 static void on_completed(uint8_t *buffer, size_t size, size_t valid) {
     struct fp_buffers *buffers = atomic_load_explicit(&shared.buffers, memory_order_acquire);
@@ -133,11 +143,8 @@ static void on_completed(uint8_t *buffer, size_t size, size_t valid) {
         .latest = fp_mspti_latest(epoch_now()),
     };
     fp_mspti_keep_texts(walk, keep_text, shared.names);
-    if (fp_buffers_complete(buffers, buffer, valid)) {
-        void (*wake)(void *) = atomic_load(&shared.wake);
-        if (wake)
-            wake(atomic_load(&shared.wake_owner));
-    }
+    if (fp_buffers_complete(buffers, buffer, valid))
+        wake();
     atomic_fetch_sub(&shared.inside, 1);
 }
 
@@ -235,7 +242,7 @@ static int open_memory(struct fp_tracer *tracer, struct fp_error *err) {
     if (!shared.names)
         shared.names = fp_text_arena_new(NAME_BYTES, NAMES);
     if (!tracer->ids)
-        tracer->ids = fp_mspti_ids_new();
+        tracer->ids = fp_mspti_ids_new(ID_ENTRIES);
     if (!shared.names || !tracer->ids) {
         fp_error_set(err, "no memory for an MSPTI session");
         return -ENOMEM;
@@ -505,6 +512,9 @@ static void end_drain(struct fp_tracer *tracer, const struct fp_sink *sink) {
     judge_silence(tracer, sink);
     if (tracer->left_outside)
         sink->lose(sink->owner, FP_KIND_COUNT, FP_LOSS_UNCOUNTED, tracer->left_outside);
+    if (fp_mspti_ids_lost(tracer->ids))
+        sink->note(sink->owner, "more operators began and ended than could be followed: from then on device "
+                                "work of threads that ran side by side has none");
     if (atomic_load(&shared.texts_lost))
         sink->note(sink->owner, "there was no room for all names: some events have none");
     for (size_t at = 0; at < tracer->note_count; at++)
@@ -521,6 +531,7 @@ static int mspti_drain(struct fp_tracer *tracer, const struct fp_sink *sink) {
     if (in_child())
         return -ECHILD;
     struct fp_buffers *buffers = atomic_load(&shared.buffers);
+    fp_mspti_ids_read(tracer->ids); // which makes room in their log
     for (; fp_buffers_take(buffers, &buffer); count++) {
         fp_mspti_decode(tracer->decoder, sink, buffer.bytes, buffer.valid, epoch_now());
         fp_buffers_recycle(buffers, &buffer);
@@ -539,13 +550,22 @@ static const int external_kinds[FP_ID_KIND_COUNT] = {
     [FP_ID_RANGE] = FP_MSPTI_CUSTOM1,
 };
 
+static uint32_t own_thread(void) {
+    static _Thread_local uint32_t number;
+    if (number == 0)
+        number = (uint32_t)gettid();
+    return number;
+}
+
 static int mspti_push(struct fp_tracer *tracer, enum fp_id_kind kind, uint64_t framework_id) {
     if (in_child() || !atomic_load_explicit(&tracer->library.bound, memory_order_acquire))
         return 0;
+    uint64_t now = fp_mspti_ids_now(tracer->ids);
     int result = tracer->library.call.push(external_kinds[kind], framework_id);
     if (result != FP_MSPTI_SUCCESS)
         return -EIO;
-    fp_mspti_ids_push(tracer->ids, kind, framework_id);
+    if (fp_mspti_ids_push(tracer->ids, kind, own_thread(), framework_id, now))
+        wake();
     return 0;
 }
 
@@ -554,7 +574,9 @@ static int mspti_pop(struct fp_tracer *tracer, enum fp_id_kind kind, uint64_t *l
     if (in_child() || !atomic_load_explicit(&tracer->library.bound, memory_order_acquire))
         return 0;
     int result = tracer->library.call.pop(external_kinds[kind], &popped);
-    fp_mspti_ids_pop(tracer->ids, kind, popped);
+    if (fp_mspti_ids_pop(tracer->ids, kind, own_thread(), result == FP_MSPTI_SUCCESS ? &popped : NULL,
+                         fp_mspti_ids_now(tracer->ids)))
+        wake();
     if (last)
         *last = popped;
     return result == FP_MSPTI_SUCCESS ? 0 : -EIO;

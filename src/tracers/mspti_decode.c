@@ -5,6 +5,7 @@
 #include "tracers/ablation.h"
 #include "tracers/id_map.h"
 #include "tracers/mspti_abi.h"
+#include "tracers/mspti_offset.h"
 #include "tracers/mspti_walk.h"
 #include "tracers/records.h"
 
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_SLOTS = 4096, WAITING_MAX = 1 << 16, EXTRAS = 5 };
+enum { FIRST_SLOTS = 4096, WAITING_MAX = 1 << 16, EXTRAS = 5, CLEAN_ENOUGH = 16 };
 #define SECOND_NS UINT64_C(1000000000)
 
 // What a call may be the call of. A correlation id has one call; which sort is asked for shows by its device
@@ -46,6 +47,9 @@ struct fp_mspti_decoder {
     size_t mask;
     uint64_t latest;
     struct fp_mspti_seen seen;
+    struct fp_mspti_offsets offsets;
+    bool is_told
+        [FP_ID_KIND_COUNT]; // records name ids of this kind: its documents speak of CUSTOM0 alone [HEADER]
     bool strange_device;
 };
 
@@ -65,6 +69,7 @@ struct fp_mspti_decoder *fp_mspti_decoder_new(const struct fp_mspti_decoder_opti
     decoder->ids = fp_id_map_new();
     decoder->slots = calloc(FIRST_SLOTS, sizeof(*decoder->slots));
     decoder->mask = FIRST_SLOTS - 1;
+    decoder->is_told[FP_ID_OPERATOR] = true;
     if (decoder->ids && decoder->slots)
         return decoder;
     fp_mspti_decoder_free(decoder);
@@ -75,6 +80,7 @@ void fp_mspti_decoder_free(struct fp_mspti_decoder *decoder) {
     if (!decoder)
         return;
     fp_id_map_free(decoder->ids);
+    fp_mspti_offsets_free(&decoder->offsets);
     free(decoder->waiting);
     free(decoder->slots);
     free(decoder);
@@ -150,16 +156,28 @@ static bool fill_slots(struct fp_mspti_decoder *decoder, size_t slots) {
     return true;
 }
 
-static void settle(struct fp_mspti_decoder *decoder, const struct fp_sink *sink, struct waiting *entry);
+// When the first call of those that wait began, or a little before.
+static uint64_t earliest_waiting(const struct fp_mspti_decoder *decoder) {
+    uint64_t earliest = UINT64_MAX;
+    for (size_t at = 0; at < decoder->count; at++) {
+        const struct call *call = &decoder->waiting[at].best[SORT_KERNEL];
+        if (call->present && call->start < earliest)
+            earliest = call->start;
+    }
+    return earliest == UINT64_MAX ? 0 : fp_mspti_earliest(earliest);
+}
+
+static void settle_first(struct fp_mspti_decoder *decoder, const struct fp_sink *sink, size_t count);
 
 // The older half is handed over: the records of a call do not lie so far apart.
 static void settle_half(struct fp_mspti_decoder *decoder, const struct fp_sink *sink) {
     size_t half = decoder->count / 2;
-    for (size_t at = 0; at < half; at++)
-        settle(decoder, sink, &decoder->waiting[at]);
+    settle_first(decoder, sink, half);
     decoder->count -= half;
     memmove(decoder->waiting, decoder->waiting + half, decoder->count * sizeof(*decoder->waiting));
     fill_slots(decoder, decoder->mask + 1);
+    if (decoder->options.ids)
+        fp_mspti_ids_forget(decoder->options.ids, earliest_waiting(decoder));
 }
 
 static struct waiting *waiting_of(struct fp_mspti_decoder *decoder, const struct fp_sink *sink, uint64_t id) {
@@ -344,23 +362,56 @@ static void decode_external(struct fp_mspti_decoder *decoder, const struct fp_si
     uint64_t id = fp_mspti_wide(record, FP_MSPTI_EXTERNAL_CORRELATION);
     struct waiting *entry =
         id && (kind == FP_MSPTI_CUSTOM0 || kind == FP_MSPTI_CUSTOM1) ? waiting_of(decoder, sink, id) : NULL;
-    if (entry)
-        entry->framework[kind == FP_MSPTI_CUSTOM0 ? FP_ID_OPERATOR : FP_ID_RANGE] =
-            (fp_framework_id){ fp_mspti_wide(record, FP_MSPTI_EXTERNAL_ID), true };
+    if (!entry)
+        return;
+    enum fp_id_kind ours = kind == FP_MSPTI_CUSTOM0 ? FP_ID_OPERATOR : FP_ID_RANGE;
+    entry->framework[ours] = (fp_framework_id){ fp_mspti_wide(record, FP_MSPTI_EXTERNAL_ID), true };
+    decoder->is_told[ours] = true;
 }
 
-// MSPTI's own word, unless the id is another thread's or threads took off each other's: then what was on top in
-// the call's own thread.
+// MSPTI's own word, where it is proven. Else what was on top in the call's own thread in the middle of the call,
+// which is furthest from whatever came before and after it, but not before MSPTI had on top what it says, nor
+// after.
 static fp_framework_id owner_of(const struct fp_mspti_decoder *decoder, const struct waiting *entry,
                                 enum fp_id_kind kind) {
     const struct call *call = &entry->best[SORT_KERNEL];
     fp_framework_id told = entry->framework[kind];
     struct fp_mspti_ids *ids = decoder->options.ids;
-    if (!ids || !call->present || fp_ablated("owners"))
+    struct fp_mspti_span span;
+    if (!ids || !call->present || fp_ablated("owners") ||
+        fp_mspti_ids_judge(ids, kind, call->thread, told, decoder->is_told[kind]) == FP_MSPTI_TRUE)
         return told;
-    uint32_t owner = told.present ? fp_mspti_ids_owner(ids, kind, told.value) : 0;
-    bool is_sure = told.present && (owner == 0 || owner == call->thread) && !fp_mspti_ids_are_mixed(ids);
-    return is_sure ? told : fp_mspti_ids_at(ids, kind, call->thread, call->start);
+    uint64_t now = call->start + (call->end - call->start) / 2;
+    now += fp_ablated("offset") ? 0 : (uint64_t)fp_mspti_offset_at(&decoder->offsets, now);
+    if (told.present && fp_mspti_ids_span(ids, kind, told.value, &span) && !fp_ablated("span"))
+        now = now < span.pushed ? span.pushed : now >= span.popped ? span.popped - 1 : now;
+    return fp_mspti_ids_at(ids, kind, call->thread, now);
+}
+
+static void compare_clock(struct fp_mspti_decoder *decoder, const struct waiting *entry, enum fp_id_kind kind,
+                          bool is_clean) {
+    const struct call *call = &entry->best[SORT_KERNEL];
+    fp_framework_id told = entry->framework[kind];
+    struct fp_mspti_span span;
+    if (told.present && call->present && highest(call) > 0 &&
+        fp_mspti_ids_span(decoder->options.ids, kind, told.value, &span) && span.thread == call->thread &&
+        span.popped != UINT64_MAX && span.is_clean == is_clean)
+        fp_mspti_offsets_add(&decoder->offsets, call->start, is_clean ? call->end : call->start, span.pushed,
+                             span.popped);
+}
+
+// A call that carries an id of its own thread was made after the push of it and before its pop. Where another
+// thread took it off, this is less certain, and used only where there is little else.
+static void compare_clocks(struct fp_mspti_decoder *decoder, size_t count) {
+    bool is_clean = true;
+    fp_mspti_offsets_begin(&decoder->offsets);
+    do {
+        for (size_t at = 0; at < count; at++)
+            for (int kind = 0; kind < FP_ID_KIND_COUNT; kind++)
+                compare_clock(decoder, &decoder->waiting[at], (enum fp_id_kind)kind, is_clean);
+        is_clean = !is_clean;
+    } while (!is_clean && decoder->offsets.sample_count < CLEAN_ENOUGH);
+    fp_mspti_offsets_settle(&decoder->offsets);
 }
 
 static void settle(struct fp_mspti_decoder *decoder, const struct fp_sink *sink, struct waiting *entry) {
@@ -381,6 +432,15 @@ static void settle(struct fp_mspti_decoder *decoder, const struct fp_sink *sink,
     bool is_recorded = !is_memory || (name && is_set(name) ? decoder->options.sets : decoder->options.copies);
     bool starts = entry->device || (call->scores[is_memory ? SORT_MEMORY : SORT_KERNEL] && is_recorded);
     emit_call(decoder, sink, call, id, starts);
+}
+
+static void settle_first(struct fp_mspti_decoder *decoder, const struct fp_sink *sink, size_t count) {
+    if (decoder->options.ids) {
+        fp_mspti_ids_read(decoder->options.ids);
+        compare_clocks(decoder, count);
+    }
+    for (size_t at = 0; at < count; at++)
+        settle(decoder, sink, &decoder->waiting[at]);
 }
 
 // ---- Device work
@@ -581,8 +641,7 @@ void fp_mspti_decode(struct fp_mspti_decoder *decoder, const struct fp_sink *sin
 
 void fp_mspti_decode_end(struct fp_mspti_decoder *decoder, const struct fp_sink *sink) {
     char text[200];
-    for (size_t at = 0; at < decoder->count; at++)
-        settle(decoder, sink, &decoder->waiting[at]);
+    settle_first(decoder, sink, decoder->count);
     decoder->count = 0;
     fill_slots(decoder, decoder->mask + 1);
     if (decoder->seen.strange_times == 0)

@@ -13,7 +13,9 @@ static const struct {
     { "iterator", "unknown_kind", unknown_kinds },
     { "lost", "late_buffers,tiny_buffers=100", without_room },
     { "levels", "", whole },
-    { "owners", "", many_threads },
+    { "owners", "", in_step },
+    { "span", "clock_behind=2000000000", in_step },
+    { "offset", "clock_behind=2000000000", left_over },
     { "devices", "", on_physical_devices },
 };
 

@@ -195,6 +195,124 @@ static inline void unknown_kinds(void) {
     scenario_unknown_kinds();
 }
 
+// Two threads in step, of which each takes off the other's id: every record names the second one's.
+enum { STEPS = 40 };
+static pthread_barrier_t step;
+
+static inline void launch_under(int number, bool is_first) {
+    flagsim_kernel_info info = { .name = kernel_name(number), .grid = { 1, 1, 1 }, .block = { 1, 1, 1 } };
+    if (!is_first)
+        pthread_barrier_wait(&step);
+    push(FP_ID_OPERATOR, (uint64_t)(OPERATOR + number));
+    if (is_first)
+        pthread_barrier_wait(&step);
+    pthread_barrier_wait(&step);
+    CHECK_EQUAL(flagsim_launch(NULL, nothing, NULL, 0, &info), 0);
+    pthread_barrier_wait(&step);
+    if (!is_first)
+        pthread_barrier_wait(&step);
+    pop(FP_ID_OPERATOR);
+    if (is_first)
+        pthread_barrier_wait(&step);
+    pthread_barrier_wait(&step);
+}
+
+static inline void *launch_beside(void *owner) {
+    (void)owner;
+    for (int i = 0; i < STEPS; i++)
+        launch_under(2 * i + 1, false);
+    return NULL;
+}
+
+static inline void launch_in_step(void) {
+    pthread_t other;
+    CHECK_EQUAL(pthread_barrier_init(&step, NULL, 2), 0);
+    CHECK_EQUAL(pthread_create(&other, NULL, launch_beside, NULL), 0);
+    for (int i = 0; i < STEPS; i++)
+        launch_under(2 * i, true);
+    pthread_join(other, NULL);
+    flagsim_device_synchronize();
+}
+
+// What is launched under no operator, right behind one that lasted.
+static inline void launch_under_none(void) {
+    flagsim_kernel_info info = { .name = "alone", .grid = { 1, 1, 1 }, .block = { 1, 1, 1 } };
+    push(FP_ID_OPERATOR, OPERATOR + STEPS);
+    nanosleep(&(struct timespec){ .tv_nsec = 8000000 }, NULL);
+    pop(FP_ID_OPERATOR);
+    CHECK_EQUAL(flagsim_launch(NULL, nothing, NULL, 0, &info), 0);
+    flagsim_device_synchronize();
+}
+
+// A kernel has the operator of its number, one without a number has none.
+static inline void check_numbers(size_t kernels) {
+    CHECK_EQUAL(collected_count(&all, FP_KIND_KERNEL), kernels);
+    for (size_t at = 0; at < all.event_count; at++) {
+        const struct fp_event *event = &all.events[at].event;
+        int number;
+        if (event->kind != FP_KIND_KERNEL)
+            continue;
+        bool has_owner = sscanf(collected_name(&all, event->name), "kernel_%d", &number) == 1;
+        CHECK_EQUAL(collected_id(&all, FP_ID_OPERATOR, event->vendor_id.value),
+                    has_owner ? OPERATOR + number : -1);
+    }
+}
+
+static inline void in_step(void) {
+    load_ascendcl();
+    open_tracer();
+    collect_begin(&all);
+    start();
+    launch_under_none();
+    CHECK_EQUAL(stop(), 0);
+    start();
+    launch_in_step();
+    CHECK_EQUAL(stop(), 0);
+    check_numbers(1 + 2 * STEPS);
+}
+
+static inline void rest(void) {
+    nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
+}
+
+static inline void *launch_over_anothers(void *owner) {
+    flagsim_kernel_info info = { .name = kernel_name(LAUNCHES), .grid = { 1, 1, 1 }, .block = { 1, 1, 1 } };
+    (void)owner;
+    pthread_barrier_wait(&step);
+    push(FP_ID_OPERATOR, OPERATOR + LAUNCHES);
+    CHECK_EQUAL(flagsim_launch(NULL, nothing, NULL, 0, &info), 0);
+    pthread_barrier_wait(&step);
+    pthread_barrier_wait(&step);
+    rest();
+    CHECK_EQUAL(flagsim_launch(NULL, nothing, NULL, 0, &info), 0);
+    rest();
+    pop(FP_ID_OPERATOR);
+    return NULL;
+}
+
+// The record names an id of another thread, which was there before the launching thread's own and after it.
+static inline void left_over(void) {
+    pthread_t other;
+    load_ascendcl();
+    open_tracer();
+    collect_begin(&all);
+    start();
+    for (int i = 0; i < LAUNCHES; i++)
+        launch(i);
+    CHECK_EQUAL(pthread_barrier_init(&step, NULL, 2), 0);
+    CHECK_EQUAL(pthread_create(&other, NULL, launch_over_anothers, NULL), 0);
+    push(FP_ID_OPERATOR, OPERATOR + 3000);
+    rest();
+    pthread_barrier_wait(&step);
+    pthread_barrier_wait(&step);
+    pop(FP_ID_OPERATOR); // takes off the other's
+    pthread_barrier_wait(&step);
+    pthread_join(other, NULL);
+    flagsim_device_synchronize();
+    CHECK_EQUAL(stop(), 0);
+    check_numbers(LAUNCHES + 2);
+}
+
 static inline void many_threads(void) {
     load_ascendcl();
     scenario_threads();

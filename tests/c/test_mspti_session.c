@@ -272,6 +272,22 @@ static void ids_of_two_threads_are_not_taken_for_each_others(void **state) {
     run("own_stacks", acl_threads);
 }
 
+static void a_clock_that_is_not_quite_the_machines_gives_no_operator_to_another(void **state) {
+    (void)state;
+    static const char *const clocks[] = {
+        "",
+        "clock_behind=20000",
+        "clock_behind=2000000000",
+        "clock_ahead=1000000,tiny_buffers=65536",
+    };
+    for (size_t at = 0; at < sizeof(clocks) / sizeof(clocks[0]); at++) {
+        run(clocks[at], in_step);
+        run(clocks[at], left_over);
+    }
+    run("clock_behind=20000", whole_though_drained_on_the_way);
+    run("clock_ahead=200000", whole_though_drained_on_the_way);
+}
+
 static void devices_are_counted_as_the_program_sees_them(void **state) {
     (void)state;
     run("", on_physical_devices);
@@ -372,6 +388,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(it_is_found_where_cann_is_and_anything_else_is_refused_with_the_reason),
         cmocka_unit_test(a_pop_without_a_place_for_the_id_fails_and_changes_nothing),
         cmocka_unit_test(ids_of_two_threads_are_not_taken_for_each_others),
+        cmocka_unit_test(a_clock_that_is_not_quite_the_machines_gives_no_operator_to_another),
         cmocka_unit_test(devices_are_counted_as_the_program_sees_them),
         cmocka_unit_test(names_that_are_missing_or_very_long_do_no_harm),
         cmocka_unit_test(raw_counters_are_no_times),

@@ -45,10 +45,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size) {
         return 0;
     }
     if (!ids) {
-        ids = fp_mspti_ids_new();
+        ids = fp_mspti_ids_new(4096);
         require(ids != NULL);
         for (uint64_t id = 0; id < 4; id++) {
-            fp_mspti_ids_push(ids, FP_ID_OPERATOR, id);
+            fp_mspti_ids_push(ids, FP_ID_OPERATOR, (uint32_t)id % 2, id, SESSION + id);
         }
     }
     uint8_t flags = input[0];

@@ -66,7 +66,8 @@ def test_a_fault_makes_its_case_fail(native, fault):
 
 # What a vendor's library may do without losing anything, by row: nothing may fail.
 BORNE = {
-    "ascend+preload": ("many_workers", "null_completion", "old_release", "no_node_api", "own_stacks", "wide_ids"),
+    "ascend+preload": ("many_workers", "null_completion", "old_release", "no_node_api", "own_stacks", "wide_ids",
+                       "clock_behind"),  # fmt: skip
     "ascend": ("many_workers", "null_completion", "old_release", "no_node_api", "own_stacks"),
     "cuda": ("refused_crash_before_12_9",),
     "gcu": ("empty_buffers", "completed_zero"),
