@@ -1,7 +1,5 @@
 # _api.py - what a program may call: use_cuda, prepare, last_ledger, accelerator.
 
-import json
-
 from flagprof import _core
 
 
@@ -41,7 +39,10 @@ def accelerator():
 
 
 def last_ledger():
-    """The ledger of the process's last recording as a dict (docs/torch.md); {} before the first has ended."""
+    """The ledger of the process's last recording as a dict (docs/torch.md); {} before the first has ended.
+
+    {"not_recorded": why} where the last profile wanted the device and it could not be recorded.
+    """
     from flagprof import _torch
 
-    return json.loads("{" + _torch.findings() + "}").get("flagprof_ledger", {})
+    return _torch.ledger()

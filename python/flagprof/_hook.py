@@ -80,9 +80,9 @@ def _made(original, self, *arguments, **named):
     if hasattr(activities, "__next__"):  # looked at twice below, and it can be read once
         activities = named["activities"] = list(activities)
     if activities is not None:
-        named["activities"] = _torch.made(activities)
+        named["activities"] = _torch.made(self, activities)
     else:
-        _torch.made(None)
+        _torch.made(self, None)
     return original(self, *arguments, **named)
 
 

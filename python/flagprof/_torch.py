@@ -7,7 +7,9 @@
 
 import atexit
 import contextlib
+import json
 import os
+import weakref
 
 from flagprof import _adaptor, _build, _core, _device
 from flagprof._say import say_once
@@ -20,11 +22,14 @@ CUDA_ACCELERATORS = ("cuda", "ppu")
 
 class _State:
     adaptor = None  # loaded and registered
-    failed = False  # it could not be; said, and not tried again
+    failed = ""  # why it could not be; said, and not tried again
     cuda_asked = False  # use_cuda()
     cuda_ours = False  # Kineto keeps its hands off CUDA
     running = None  # the profile of ours that records now
     exit_hooked = False
+    why = ""  # why the device of the last profile that wanted it could not be recorded
+    without = weakref.WeakKeyDictionary()  # such profiles (torch.profiler.profile) and their reasons
+    not_recorded = ""  # the reason of the last profile that ran, "" where its device was recorded
 
 
 # ---- Whose profile it is
@@ -77,12 +82,17 @@ def _another_device(name):
     return name != UNNAMED and accelerator and accelerator not in CUDA_ACCELERATORS
 
 
+def _refuse(key, reason, sentence="the device is not recorded, the CPU is: {}"):
+    _State.why = reason
+    say_once(key, sentence.format(reason))
+
+
 def _take_cuda():
     if not _State.cuda_ours and not _State.adaptor.keep_cpu_only():
-        say_once(
+        _refuse(
             "cuda too late",
-            "use_cuda came after this process's first profile, which gave CUDA to torch: call flagprof.use_cuda() (or "
-            "set FLAGOS_USE_CUDA=1) before it. The device is not recorded",
+            "call flagprof.use_cuda() (or set FLAGOS_USE_CUDA=1) before this process's first profile: use_cuda came after "
+            "it, and it gave CUDA to torch",
         )
         return False
     _State.cuda_ours = True
@@ -104,7 +114,7 @@ def _nothing_raised(what):
     try:
         yield
     except Exception as error:  # a fault of ours must not become the program's
-        say_once(f"failed {what}", f"{what} failed: {type(error).__name__}: {error}. The device is not recorded")
+        _refuse(f"failed {what}", f"{what} failed: {type(error).__name__}: {error}", "{}. The device is not recorded")
 
 
 def _load():
@@ -112,20 +122,21 @@ def _load():
         try:
             adaptor = _adaptor.load()
         except (_build.BuildFailed, _core.Missing) as error:
-            _State.failed = True
-            say_once("no adaptor", f"the device is not recorded, the CPU is: {error}")
+            _State.failed = str(error)
+            _refuse("no adaptor", _State.failed)
             return False
         adaptor.register()
         _State.adaptor = adaptor
+    _State.why = _State.failed
     return _State.adaptor is not None
 
 
 def _get_cuda_ready():
     if not _cuda_wanted():
-        say_once(
+        _refuse(
             "cuda not asked",
-            "this torch records CUDA by itself: call flagprof.use_cuda() (or set FLAGOS_USE_CUDA=1) before the "
-            "first profile to have PrivateUse1 mean the CUDA devices. The device is not recorded",
+            "call flagprof.use_cuda() (or set FLAGOS_USE_CUDA=1) before the first profile to have PrivateUse1 mean the "
+            "CUDA devices: this torch records CUDA by itself",
         )
         return False
     return _load() and _take_cuda()
@@ -136,7 +147,7 @@ def _usable():
         _core.Accelerator()
         return True
     except _core.Refused as refusal:
-        say_once("no accelerator", f"no usable accelerator, the device is not recorded: {refusal}")
+        _refuse("no accelerator", str(refusal), "no usable accelerator, the device is not recorded: {}")
         return False
 
 
@@ -185,15 +196,26 @@ def _stand_in(activities, ready):
     return kept or [torch.profiler.ProfilerActivity.CPU]
 
 
-def made(activities):
+def made(profile, activities):
     """A profile is being made; the activities to make it of."""
     with _nothing_raised("looking at a profile"):
         if activities is not None and names_our_device(activities):
-            return _stand_in(activities, make_ready())
+            ready = make_ready()
+            if not ready and _State.why:
+                _State.without[profile] = _State.why
+            return _stand_in(activities, ready)
         if os.environ.get("FLAGOS_USE_CUDA") and not _State.cuda_ours and _core.switch("FLAGOS_USE_CUDA"):
             # Whatever this first profile is of, it would give CUDA to torch for the life of the process.
             ask_for_cuda()
     return activities
+
+
+# What a file says whose device was to be recorded and was not: Kineto, which was not asked for it, says nothing.
+def _members_of(reason):
+    own = {"not_recorded": reason}
+    with contextlib.suppress(_core.Missing):
+        own = {"version": _core.version(), **own}
+    return json.dumps({"flagprof": own, "flagprof_ledger": {"not_recorded": reason}})[1:-1]
 
 
 @contextlib.contextmanager
@@ -201,10 +223,15 @@ def gate(profile):
     """Opens the adaptor's gate while torch prepares `profile`, if it is for our device."""
     device = _adaptor.SHUT
     with _nothing_raised("opening the gate"):
+        reason = next((why for outer, why in _State.without.items() if getattr(outer, "profiler", None) is profile), "")
         if _gate_of(profile) != _adaptor.SHUT and make_ready():
             device = _gate_of(profile)
             profile.__dict__.pop("_flagprof_findings", None)
+            _State.not_recorded = ""
             _State.adaptor.gate(device)
+        elif reason:
+            _State.not_recorded = reason
+            profile._flagprof_findings = _members_of(reason)
     try:
         yield
     finally:
@@ -249,5 +276,8 @@ def ended(profile):
             profile._flagprof_findings = _State.adaptor.findings()
 
 
-def findings():
-    return _State.adaptor.findings() if _State.adaptor is not None else ""
+def ledger():
+    if _State.not_recorded:
+        return {"not_recorded": _State.not_recorded}
+    found = _State.adaptor.findings() if _State.adaptor is not None else ""
+    return json.loads("{" + found + "}").get("flagprof_ledger", {})

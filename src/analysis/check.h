@@ -24,6 +24,7 @@
     X(FLOW_TWO_STARTS, "flow-two-starts", ERROR,                                                             \
       "two flow starts and no end: the work's half is written as a start")                                   \
     X(ID_CLASH, "id-clash", WARNING, "flow ids used by two launches: two producers count in one space")      \
+    X(DEVICE_NOT_RECORDED, "device-not-recorded", WARNING, "the device was to be recorded, and was not")     \
     X(COUNTERS_ONLY, "counters-only", NOTE,                                                                  \
       "counters of each kernel (CUPTI's range profiler) instead of device records")                          \
     X(NO_DEVICE_WORK, "no-device-work", ERROR,                                                               \
@@ -90,7 +91,7 @@ struct fp_finding {
     uint64_t count;
     unsigned place_count;
     struct fp_place places[FP_FINDING_PLACES]; // line 0: only the byte and the event are known
-    char detail[240];                          // numbers in words: how much, which device; may be empty
+    char detail[400];                          // numbers in words: how much, which device; may be empty
 };
 
 struct fp_check;

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "analysis/producer.h"
 #include "analysis/secrets.h"
 
 static void find_secret(void *user, struct fp_text key) {
@@ -45,7 +46,17 @@ static void judge_ledger(struct fp_check *check, struct fp_text ledger, bool par
         compare_ledger(check, fp_field_text(&field), rows[i].kind, check->by_category[rows[i].category]);
 }
 
+static void judge_producer(struct fp_check *check, const struct fp_reader *reader) {
+    struct fp_producer producer;
+    fp_producer_read(reader, &producer);
+    if (!producer.not_recorded[0])
+        return;
+    check->findings[FP_RULE_DEVICE_NOT_RECORDED].count = 1;
+    fp_check_detail(check, FP_RULE_DEVICE_NOT_RECORDED, "%s", producer.not_recorded);
+}
+
 void fp_header_judge(struct fp_check *check, const struct fp_reader *reader) {
+    judge_producer(check, reader);
     bool part = fp_reader_header_named(reader, "flagprof_cut") != NULL ||
                 fp_reader_header_named(reader, "flagprof_merge") != NULL;
     for (size_t i = 0; i < fp_reader_header_count(reader); i++) {

@@ -49,6 +49,12 @@ static const char *const explanations[FP_RULE_COUNT] = {
         "Host calls launched kernels, and the file holds no device record at all. Device times are 0 for no "
         "good reason:\n"
         "the device tracer was not active, had no permission, or its buffers were never delivered.\n",
+    [FP_RULE_DEVICE_NOT_RECORDED] =
+        "FlagProf was asked for the device and could not record it; the reason stands in the file's metadata "
+        "(flagprof.not_recorded).\n"
+        "Only the host's half is here. `flagprof info`, run where the trace was made, says what would record "
+        "and "
+        "why each other would not.\n",
     [FP_RULE_COUNTERS_ONLY] =
         "Kineto's range profiler measures counters for each kernel and records no kernels, copies or fills "
         "meanwhile.\n"

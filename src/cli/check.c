@@ -168,6 +168,9 @@ static void put_verdict(struct fp_report *report, const struct fp_feed *feed, co
              (unsigned long long)lines->by_severity[FP_SEVERITY_WARNING],
              (unsigned long long)lines->by_severity[FP_SEVERITY_NOTE]);
     fp_report_fact_text(report, "verdict", "verdict", text);
+    struct fp_producer producer;
+    fp_producer_read(feed->reader, &producer);
+    fp_feed_producer(&producer, report);
     fp_report_fact_text(report, "whole", "whole", wholeness(feed));
     fp_report_fact_text(report, "rule_set", "rules",
                         fp_check_rule_set(check) == FP_RULE_SET_TORCH ? "torch" : "any");

@@ -105,6 +105,17 @@ void fp_feed_notes(const struct fp_feed *feed, struct fp_report *report) {
         }
 }
 
+void fp_feed_producer(const struct fp_producer *producer, struct fp_report *report) {
+    char text[200];
+    fp_report_fact_text(report, "recorded_by", "recorded by", producer->recorded_by);
+    if (producer->simulated[0]) {
+        snprintf(text, sizeof(text), "SIMULATED: %s, no hardware", producer->simulated);
+        fp_report_fact_text(report, "simulated", "device", text);
+    }
+    if (producer->not_recorded[0])
+        fp_report_fact_text(report, "not_recorded", "device not recorded", producer->not_recorded);
+}
+
 bool fp_feed_output_begin(struct fp_feed_output *out, const struct fp_options *options, const char *verb) {
     struct fp_error err = { "" };
     struct fp_output_options plain = { sizeof(plain), FP_PACKING_PLAIN + 1, 0 };

@@ -6,6 +6,7 @@
 #ifndef FP_CLI_FEED_H
 #define FP_CLI_FEED_H
 
+#include "analysis/producer.h"
 #include "cli/options.h"
 #include "trace/reader.h"
 
@@ -22,6 +23,9 @@ void fp_feed_read(struct fp_feed *feed, const char *path, const struct fp_option
 
 // What the reader has to say, as sentences of the report; errors and warnings first.
 void fp_feed_notes(const struct fp_feed *feed, struct fp_report *report);
+
+// Who recorded the trace, whether a real device did, and why none was recorded: facts of the report.
+void fp_feed_producer(const struct fp_producer *producer, struct fp_report *report);
 
 // True when every event that the file held was read, whether or not its list was closed.
 bool fp_feed_nothing_lost(const struct fp_feed *feed);

@@ -167,8 +167,43 @@ static void add_devices(struct view *view) {
 
 // ---- Adaptors: one folder each, named VERSION-COMMIT-..., and whole where adaptor.so lies in it.
 
-static void add_adaptors_of(struct fp_report *report, const char *folder) {
+struct torches { // the versions of torch in one folder
+    char names[8][48];
+    size_t counts[8], count, more;
+};
+
+static void count_torch(struct torches *torches, const char *version) {
+    size_t at = 0;
+    while (at < torches->count && strncmp(torches->names[at], version, 47) != 0)
+        at++;
+    if (at == sizeof(torches->counts) / sizeof(torches->counts[0])) {
+        torches->more++;
+        return;
+    }
+    if (at == torches->count)
+        snprintf(torches->names[torches->count++], sizeof(torches->names[0]), "%.47s", version);
+    torches->counts[at]++;
+}
+
+// A person is told how many there are for each torch: each build of FlagProf's sources leaves one behind.
+static size_t say_torches(struct fp_report *report, const struct torches *torches, const char *folder) {
+    char text[600] = "";
+    size_t used = 0, all = torches->more;
+    for (size_t i = 0; i < torches->count && used < sizeof(text); i++) {
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%zu for torch %s", used ? ", " : "",
+                                 torches->counts[i], torches->names[i]);
+        all += torches->counts[i];
+    }
+    if (torches->more && used < sizeof(text))
+        snprintf(text + used, sizeof(text) - used, ", %zu for others", torches->more);
+    if (all)
+        fp_report_note(report, "Adaptors to torch: %s, in %s (--json lists them).", text, folder);
+    return all;
+}
+
+static size_t add_adaptors_of(const struct view *view, const char *folder) {
     struct dirent **entries = NULL;
+    struct torches torches = { .count = 0 };
     int count = scandir(folder, &entries, NULL, alphasort);
     for (int i = 0; i < count; i++) {
         char path[1024];
@@ -176,28 +211,42 @@ static void add_adaptors_of(struct fp_report *report, const char *folder) {
         if (entries[i]->d_name[0] != '.' && length > 0 && (size_t)length < sizeof(path) &&
             access(path, R_OK) == 0) {
             entries[i]->d_name[strcspn(entries[i]->d_name, "-")] = '\0';
-            fp_report_text(report, fp_text_of(path));
-            fp_report_text(report, fp_text_of(entries[i]->d_name));
+            count_torch(&torches, entries[i]->d_name);
+            if (!view->for_people) {
+                fp_report_text(view->report, fp_text_of(path));
+                fp_report_text(view->report, fp_text_of(entries[i]->d_name));
+            }
         }
         free(entries[i]);
     }
     free(entries);
+    return view->for_people ? say_torches(view->report, &torches, folder) : 0;
 }
 
-static void add_adaptors(struct fp_report *report) {
+static void add_adaptors(const struct view *view) {
     const char *cache = fp_env_text("XDG_CACHE_HOME"), *home = fp_env_text("HOME"),
                *temporary = fp_env_text("TMPDIR");
     char folder[900];
-    fp_report_table(report, "adaptors", "adaptors to torch", adaptor_columns, 2,
-                    "no adaptor to torch is built yet; the first profile builds one");
+    if (!view->for_people)
+        fp_report_table(view->report, "adaptors", "adaptors to torch", adaptor_columns, 2, NULL);
     if (cache)
         snprintf(folder, sizeof(folder), "%s/flagprof/adaptors", cache);
     else
         snprintf(folder, sizeof(folder), "%s/.cache/flagprof/adaptors", home ? home : "");
-    add_adaptors_of(report, folder);
+    size_t found = add_adaptors_of(view, folder);
     snprintf(folder, sizeof(folder), "%s/flagprof-%u/adaptors", temporary ? temporary : "/tmp",
              (unsigned)getuid());
-    add_adaptors_of(report, folder);
+    found += add_adaptors_of(view, folder);
+    if (view->for_people && !found)
+        fp_report_note(view->report, "No adaptor to torch is built yet; the first profile builds one.");
+}
+
+static void add_simulator(const struct view *view) {
+    if (!view->used)
+        fp_report_note(
+            view->report,
+            "Without hardware: `import flagos` in a Python program brings a simulated accelerator, "
+            "and `make demo` shows it (docs/simulator.md).");
 }
 
 // ---- The environment
@@ -226,7 +275,8 @@ static struct view make_view(const struct fp_options *options) {
     fp_accelerator_each(add_row, &view);
     fp_accelerator_each(add_reason, &view);
     add_devices(&view);
-    add_adaptors(view.report);
+    add_adaptors(&view);
+    add_simulator(&view);
     add_environment(&view);
     return view;
 }

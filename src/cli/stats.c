@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "analysis/names.h"
+#include "analysis/producer.h"
 #include "analysis/stats.h"
 #include "cli/feed.h"
 #include "cli/options.h"
@@ -30,6 +31,7 @@ struct context {
     const struct stats_options *options;
     struct fp_stats *stats;
     struct fp_reader *reader;
+    struct fp_producer producer;
     struct fp_report *report;
     size_t top;                 // rows a table
     char titles[8][TITLE_SIZE]; // of tables that do not show all: the report keeps pointers
@@ -514,6 +516,7 @@ static void put_facts(struct context *context, const struct fp_feed *feed, const
              : fp_feed_nothing_lost(feed) ? "every event was read; the file is not closed"
                                           : "NOT WHOLE, see the notes below");
     fp_report_fact_text(report, "state", "state", text);
+    fp_feed_producer(&context->producer, report);
     fp_report_fact_count(report, "events", "events", stats->events);
     fp_report_fact_count(report, "slices_with_duration", "slices with a duration", stats->slices);
     if (stats->any_time)
@@ -528,8 +531,14 @@ static void put_facts(struct context *context, const struct fp_feed *feed, const
 static void put_stats_notes(struct context *context) {
     struct fp_stats *stats = context->stats;
     struct fp_report *report = context->report;
+    if (context->producer.not_recorded[0])
+        fp_report_note(report, "The device was not recorded: %s", context->producer.not_recorded);
     if (!stats->slices)
         fp_report_note(report, "no events with a duration");
+    else if (!stats->device_total_ns && !context->producer.not_recorded[0])
+        fp_report_note(report,
+                       "no device work is in the file, or none that is known as such: the times are the "
+                       "host's, and slices of unknown kind stand last");
     if (stats->odd_durations)
         fp_report_note(report,
                        "%llu slices have no duration of 0 or more (open or broken); they count in no sum",
@@ -581,6 +590,8 @@ static bool report_file(const struct stats_options *options, const char *path, s
     // A broken trailer costs nothing that stats needs but the base time.
     bool done =
         feed.code == 0 || (feed.code == -EBADMSG && feed.reader && fp_reader_events_complete(feed.reader));
+    if (done) // while the reader still has the names
+        fp_producer_read(feed.reader, &context.producer);
     if (!done) {
         fp_say("stats", "%s", feed.err.text);
     } else if (fp_stats_finish(context.stats, feed.reader) != 0 ||

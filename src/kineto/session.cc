@@ -72,6 +72,15 @@ void keep_findings(const fp_recording *recording, int64_t start_ns, int64_t end_
     findings() = std::move(out);
 }
 
+// Where nothing was recorded, the ledger is the reason.
+void keep_reason(const std::string &reason) {
+    std::string out = "\"flagprof_ledger\": {\"not_recorded\": ";
+    append_quoted(out, reason);
+    out += "}";
+    std::lock_guard<std::mutex> hold(findings_lock);
+    findings() = std::move(out);
+}
+
 void say_findings(const fp_recording *recording) {
     fp_ledger ledger{};
     ledger.size = sizeof(ledger);
@@ -159,6 +168,8 @@ void Session::processTrace(libkineto::ActivityLogger &logger,
 void Session::finish(libkineto::ActivityLogger &logger,
                      const libkineto::getLinkedActivityCallback &linked_activity, int64_t start_ns,
                      int64_t end_ns) {
+    if (!recording_ && !reason_.empty())
+        keep_reason(reason_);
     if (!recording_)
         return;
     if (!linked_activity)

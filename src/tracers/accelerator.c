@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fp_accelerator *chosen;
@@ -104,29 +105,74 @@ static bool is_wanted(const struct wish *wish, const struct fp_row *row) {
     return !wish->named || strcmp(wish->named, row->is.accelerator) == 0;
 }
 
+// What people call an accelerator, its maker or its tool kit, and the row that is meant.
+static const char *meant_by(const struct wish *wish) {
+    static const struct {
+        const char *said, *accelerator;
+    } rows[] = {
+        { "nvidia", "cuda" },   { "cupti", "cuda" },   { "gpu", "cuda" },      { "t-head", "ppu" },
+        { "thead", "ppu" },     { "maca", "metax" },   { "mcpti", "metax" },   { "moore", "musa" },
+        { "mthreads", "musa" }, { "mupti", "musa" },   { "amd", "dcu" },       { "rocm", "dcu" },
+        { "hip", "dcu" },       { "hygon", "dcu" },    { "huawei", "ascend" }, { "npu", "ascend" },
+        { "cann", "ascend" },   { "mspti", "ascend" }, { "enflame", "gcu" },   { "tops", "gcu" },
+    };
+    for (size_t at = 0; at < wish->row_count; at++)
+        if (strcasecmp(wish->named, wish->rows[at].is.accelerator) == 0)
+            return wish->rows[at].is.accelerator;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        if (strcasecmp(wish->named, rows[i].said) == 0 && find_row(wish, rows[i].accelerator))
+            return rows[i].accelerator;
+    return NULL;
+}
+
 static void explain_unknown(const struct wish *wish, struct fp_error *err) {
     char names[sizeof(err->text)] = "";
     size_t used = 0;
+    const char *meant = meant_by(wish);
     for (size_t at = 0; at < wish->row_count && used < sizeof(names); at++)
         used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "",
                                  wish->rows[at].is.accelerator);
-    fp_error_set(err, "FLAGOS_ACCELERATOR=%.60s names no accelerator; known are: %s", wish->named, names);
+    if (meant)
+        fp_error_set(err, "set FLAGOS_ACCELERATOR=%s: %.60s names no accelerator; known are: %s", meant,
+                     wish->named, names);
+    else
+        fp_error_set(err, "FLAGOS_ACCELERATOR=%.60s names no accelerator; known are: %s", wish->named, names);
+}
+
+// Several rows, several reasons: too much for a line on a terminal, where the first word should help.
+static void write_all(const struct wish *wish, char *text, size_t room) {
+    size_t used = (size_t)snprintf(text, room, "`flagprof info` says why for each of ");
+    bool first = true;
+    for (size_t at = 0; at < wish->row_count && used < room; at++)
+        if (wish->rows[at].is.ops != &fp_unavailable_ops) {
+            used += (size_t)snprintf(text + used, room - used, "%s%s", first ? "" : ", ",
+                                     wish->rows[at].is.accelerator);
+            first = false;
+        }
+    if (used < room)
+        snprintf(text + used, room - used,
+                 "; without hardware, `import flagos` simulates one (docs/simulator.md)");
 }
 
 static void explain(const struct wish *wish, struct fp_error *err) {
     char text[sizeof(err->text)] = "";
-    size_t used = 0;
+    size_t used = 0, told = 0;
     for (size_t at = 0; at < wish->row_count && used < sizeof(text); at++) {
         const struct fp_row *row = &wish->rows[at];
         // What cannot be traced at all is no news to those who did not ask for it.
         bool news = wish->named || row->is.ops != &fp_unavailable_ops;
+        told += row->reason && is_wanted(wish, row) && news;
         if (row->reason && is_wanted(wish, row) && news)
             used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s: %s", used ? "; " : "",
                                      row->is.accelerator, row->reason);
     }
+    if (told > 1)
+        write_all(wish, text, sizeof(text));
     if (wish->library && !wish->library_owner)
         fp_error_set(err, "FLAGOS_TRACER_LIBRARY=%s is no library of a known tracer; %s", wish->library,
                      text);
+    else if (wish->library_owner && wish->library_owner->reason)
+        fp_error_set(err, "%s: %s", wish->library_owner->is.accelerator, wish->library_owner->reason);
     else
         fp_error_set(err, "%s", text);
 }

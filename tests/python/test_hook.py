@@ -238,13 +238,15 @@ import flagprof, torch
 for turn in range(2):
     prof = record(lambda: torch.ones(3))
 print(json.dumps([torch._C._get_privateuse1_backend_name(), flagprof.last_ledger(), flagprof.accelerator(),
-                  sum(e.key == "aten::ones" for e in prof.key_averages())]))
+                  sum(e.key == "aten::ones" for e in prof.key_averages()),
+                  {key: value for key, value in trace(prof).items() if key.startswith("flagprof")}]))
 """,
         env={"FLAGPROF_ECHO_ABSENT": "1"},
     )
-    name, ledger, accelerator, operators = answer(done)
+    name, ledger, accelerator, operators, own = answer(done)
     assert name == "privateuseone", "a name would make it the accelerator of the whole process"
-    assert ledger == {}
+    assert ledger == own["flagprof_ledger"] == {"not_recorded": 'the echo is "absent"'}
+    assert own["flagprof"]["not_recorded"] == 'the echo is "absent"' and own["flagprof"]["version"]
     assert accelerator == {"accelerator": None, "reason": 'the echo is "absent"'}
     assert operators == 1
     lines = [line for line in said(done) if "building" not in line]
@@ -257,11 +259,27 @@ def test_a_named_device_without_an_accelerator_says_why_in_the_trace(echo):
 import flagprof, torch
 torch.utils.rename_privateuse1_backend("acme")
 prof = record(lambda: torch.ones(3))
-print(json.dumps(trace(prof)["flagprof"].get("not_recorded")))
+print(json.dumps([trace(prof)["flagprof"].get("not_recorded"), flagprof.last_ledger()]))
 """,
         env={"FLAGPROF_ECHO_ABSENT": "1"},
     )
-    assert answer(done) == "the echo is 'absent'"
+    assert answer(done) == ["the echo is 'absent'", {"not_recorded": "the echo is 'absent'"}]
+
+
+def test_a_profile_of_the_cpu_beside_one_without_its_device_says_nothing_of_devices(echo):
+    done = echo(
+        """
+import flagprof, torch
+from torch.profiler import ProfilerActivity, profile
+ours = profile(activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1])
+theirs = record(lambda: torch.ones(3), activities=[ProfilerActivity.CPU])
+with ours:
+    torch.ones(3)
+print(json.dumps([["flagprof" in trace(prof) for prof in (ours, theirs)], flagprof.last_ledger().get("complete")]))
+""",
+        env={"FLAGPROF_ECHO_ABSENT": "1"},
+    )
+    assert answer(done) == [[True, False], None]
 
 
 def test_backward_still_works_once_the_device_has_a_name(echo):

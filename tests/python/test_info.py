@@ -78,6 +78,9 @@ def test_an_unknown_accelerator_is_said_with_the_names_that_are_known(info):
     done, answer = info(FLAGOS_ACCELERATOR="abacus")
     assert done.returncode == 1
     assert any("abacus" in note and "cuda" in note for note in answer["notes"])
+    for said, meant in (("nvidia", "cuda"), ("CUDA", "cuda"), ("npu", "ascend"), ("rocm", "dcu")):
+        _, answer = info(FLAGOS_ACCELERATOR=said)
+        assert any(f"{said} is refused: set FLAGOS_ACCELERATOR={meant}: " in note for note in answer["notes"]), said
 
 
 def test_adaptors_that_are_built_are_listed_and_unfinished_ones_are_not(info, tmp_path):
@@ -88,6 +91,22 @@ def test_adaptors_that_are_built_are_listed_and_unfinished_ones_are_not(info, tm
             (folder / "adaptor.so").write_bytes(b"")
     _, answer = info()
     assert [row["torch"] for row in answer["adaptors"]] == ["2.13.0+cpu"]
+
+
+def test_a_person_reads_how_many_adaptors_there_are_and_where(run_cli, tmp_path):
+    folder = tmp_path / "flagprof" / "adaptors"
+    for name in ("2.13.0+cpu-abc-x", "2.13.0+cpu-abd-x", "2.11.0-def-y"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "adaptor.so").write_bytes(b"")
+    shown = " ".join(run_cli("info", env={"XDG_CACHE_HOME": tmp_path, "TMPDIR": tmp_path}).stdout.split())
+    assert "1 for torch 2.11.0, 2 for torch 2.13.0+cpu, in " in shown and "adaptor.so" not in shown
+    shown = run_cli("info", env={"XDG_CACHE_HOME": tmp_path / "none", "TMPDIR": tmp_path / "none"}).stdout
+    assert "No adaptor to torch is built yet" in " ".join(shown.split())
+
+
+@pytest.mark.skipif(not no_driver(), reason="this machine has an NVIDIA driver")
+def test_without_an_accelerator_the_simulated_one_is_named(run_cli):
+    assert "import flagos" in run_cli("info", env={"FLAGOS_ACCELERATOR": None, "FLAGOS_TRACER_LIBRARY": None}).stdout
 
 
 def test_a_person_reads_the_reason_whole(run_cli):

@@ -155,6 +155,41 @@ def test_repeated_metadata_is_counted_as_fix_and_cut_leave_it_out(run_cli, tmp_p
     assert cut["files"][0]["metadata_collapsed"] == counted
 
 
+OWN = {"version": "0.1.0", "accelerator": "cuda", "tracer": "cupti", "library_version": "13.0"}
+RANKS = {"files": [{"rank": rank, "header": {"schemaVersion": 1, "flagprof": OWN | more}} for rank, more in enumerate(({}, {"simulated": "a toy"}))]}
+
+
+@pytest.mark.parametrize("header, recorded_by, simulated", [
+    ({"flagprof": OWN}, "FlagProf 0.1.0: cuda through cupti 13.0", None),
+    ({"flagprof": OWN | {"simulated": "a toy"}, "schemaVersion": 1}, "FlagProf 0.1.0: cuda through cupti 13.0", "SIMULATED: a toy, no hardware"),
+    ({"schemaVersion": 1, "cupti_version": 28, "deviceProperties": [{"id": 0, "name": "NVIDIA H100"}]}, "torch.profiler (Kineto), NVIDIA H100, CUPTI 28", None),
+    ({"schemaVersion": 1, "deviceProperties": []}, "torch.profiler (Kineto)", None),
+    ({"metadata": {"tool": "my exporter"}}, "my exporter", None), ({"metadata": {"highres-ticks": True}}, "XProf (JAX or TensorFlow)", None),
+    ({"flagprof_merge": RANKS, "schemaVersion": 1}, "FlagProf 0.1.0: cuda through cupti 13.0; merged by FlagProf", "SIMULATED: a toy, no hardware"),
+    ({"otherData": "text", "metadata": [1], "deviceProperties": 7}, "the file does not say", None)])  # fmt: skip
+def test_the_first_screen_says_who_recorded_and_whether_it_was_real(run_cli, tmp_path, header, recorded_by, simulated):
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({**header, "traceEvents": [{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}]}))
+    for verb in ("check", "stats"):
+        report = run_cli(verb, path, "--format", "json").json()
+        assert (report["recorded_by"], report.get("simulated")) == (recorded_by, simulated), verb
+        top = run_cli(verb, path).ok().stdout.splitlines()[:6]
+        assert any(line.split("  ", 1)[0] == "recorded by" and line.endswith(recorded_by) for line in top), verb
+        assert any("SIMULATED" in line for line in top) == (simulated is not None)
+
+
+def test_a_device_that_was_not_recorded_is_a_warning_with_the_reason(run_cli, tmp_path):
+    reason = "`flagprof info` says why"
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"flagprof": {"version": "0.1.0", "not_recorded": reason}, "flagprof_ledger": {"not_recorded": reason},
+                                "traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}]}))  # fmt: skip
+    found, status, report = findings_of(run_cli, path)
+    assert found["device-not-recorded"]["severity"] == "warning" and found["device-not-recorded"]["detail"] == reason
+    assert status == 0 and report["verdict"].startswith("usable, with care") and report["not_recorded"] == reason
+    assert run_cli("check", "--strict", path).returncode == 1
+    assert reason in run_cli("stats", path).ok().stdout
+
+
 def test_a_secret_is_named_and_never_shown(run_cli):
     for form in ("table", "csv", "json"):
         done = run_cli("check", case("24"), "--format", form)
