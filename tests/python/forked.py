@@ -94,7 +94,7 @@ class Server:
             files = {which: str(place / which) for which in ("stdin", "stdout", "stderr")}
             given = b"" if input is None else input if isinstance(input, bytes) else input.encode()
             (place / "stdin").write_bytes(given)
-            asked = {**files, "script": str(script), "arguments": list(map(str, arguments)), "cwd": str(cwd),
+            asked = {**files, "script": str(script), "arguments": list(map(str, arguments)), "cwd": str(cwd or os.getcwd()),
                      "env": laid_over(python_environment(env))}  # fmt: skip
             start = time.monotonic()
             self.process.stdin.write(json.dumps(asked).encode() + b"\n")

@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from conftest import TREE, python_environment, run
 from echo_accelerator import adaptor_cache  # noqa: F401
 from forked import run_in_child
 
@@ -24,3 +25,10 @@ def device_environment(tree, torch_version, adaptor_cache, tmp_path_factory):  #
     script.write_text(code)
     run_in_child(script, env=environment, timeout=BUILD_LIMIT_S, cwd=script.parent).ok()
     return environment
+
+
+def run_on_device(script, *arguments, env):
+    """Runs a script that records on DEVICE: a Done. A preloaded library and a real device ask for a process of its own."""
+    if DEVICE != "flagos" or any(name.startswith("LD_") for name in env):
+        return run([TREE.python, script, *arguments], env=python_environment(env))
+    return run_in_child(script, *arguments, env=env)

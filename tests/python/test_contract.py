@@ -15,9 +15,9 @@ import pathlib
 import sys
 
 import pytest
-from conftest import TREE, python_environment, run
+from conftest import TREE
 from echo_accelerator import adaptor_cache  # noqa: F401
-from simulated import DEVICE, device_environment  # noqa: F401
+from simulated import DEVICE, device_environment, run_on_device  # noqa: F401
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONFORMANCE = ROOT / "python" / "flagprof" / "conformance"
@@ -84,8 +84,7 @@ def recorded(tree, device_environment, common):  # noqa: F811
             if not (folder / "second.tables.json").exists():
                 folder.mkdir(exist_ok=True)
                 environment = {**device_environment, **row.variables(tree.build / "sim")}
-                command = [tree.python, CONFORMANCE / "capture.py", DEVICE, folder, "first", "second"]
-                run(command, env=python_environment(environment), timeout=300).ok()
+                run_on_device(CONFORMANCE / "capture.py", DEVICE, folder, "first", "second", env=environment).ok()
         return Recorded(row, folder)
 
     def call(name):

@@ -11,7 +11,7 @@ import sys
 import pytest
 from conftest import python_environment, run
 from echo_accelerator import adaptor_cache  # noqa: F401
-from simulated import BUILD_LIMIT_S, DEVICE, device_environment  # noqa: F401
+from simulated import BUILD_LIMIT_S, DEVICE, device_environment, run_on_device  # noqa: F401
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONFORMANCE = ROOT / "python" / "flagprof" / "conformance"
@@ -26,12 +26,12 @@ MADE_BY = "baseline of " + ", ".join(f"{key} {value}" for key, value in BASELINE
 
 
 @pytest.fixture(scope="module")
-def capture_in(tree, device_environment, tmp_path_factory):  # noqa: F811
+def capture_in(device_environment, tmp_path_factory):  # noqa: F811
     """capture_in(*FAULTS, env={}): ({fault: (Trace, what torch's tables said)}, Done) of one run of capture.py."""
     def call(*faults, env=None):
         folder = tmp_path_factory.mktemp("capture")
-        command = [tree.python, CONFORMANCE / "capture.py", DEVICE, folder, *faults]
-        done = run(command, env=python_environment({**device_environment, **(env or {})}), timeout=300).ok()
+        environment = {**device_environment, **(env or {})}
+        done = run_on_device(CONFORMANCE / "capture.py", DEVICE, folder, *faults, env=environment).ok()
         read = lambda name: json.loads((folder / name).read_text())  # noqa: E731
         return {fault: (Trace(read(f"{fault}.json")), read(f"{fault}.tables.json")) for fault in faults or ["none"]}, done
 
@@ -161,12 +161,12 @@ EARLY, EARLY_ALL, EARLY_BLIND = "early_start", "early_start,no_window", "early_s
 
 
 @pytest.fixture(scope="module")
-def strays(tree, device_environment, faulty_adaptor, tmp_path_factory):  # noqa: F811
+def strays(device_environment, faulty_adaptor, tmp_path_factory):  # noqa: F811
     if DEVICE != "flagos":
         pytest.skip("only the simulated device has a kernel that runs until it is told to end")
     folder = tmp_path_factory.mktemp("strays")
-    command = [tree.python, ROOT / "tests" / "workloads" / "strays.py", folder, EARLY, EARLY_ALL, EARLY_BLIND]
-    run(command, env=python_environment({**device_environment, **faulty_adaptor}), timeout=300).ok()
+    environment = {**device_environment, **faulty_adaptor}
+    run_on_device(ROOT / "tests" / "workloads" / "strays.py", folder, EARLY, EARLY_ALL, EARLY_BLIND, env=environment).ok()
     return {path.stem: Trace(json.loads(path.read_text())) for path in folder.glob("*.json")}
 
 
