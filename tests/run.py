@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from steps import count, lint, torch_units, tree  # noqa: E402
+from steps import count, installed, lint, torch_units, tree  # noqa: E402
 from steps.result import Result  # noqa: E402
 
 
@@ -80,16 +80,16 @@ STEPS = (
     Step(
         "python",
         "Python tests: all others",
-        lambda: count.pytest(("test_*.py",), [pattern for row in PYTHON_SUITES.values() for pattern in row]),
+        lambda: count.pytest(("test_*.py",), [*(name for row in PYTHON_SUITES.values() for name in row), *installed.ALONE]),
         ("build",),
         lambda: count.lacks_pytest(("test_*.py",)),
     ),
     Step(
         "installed",
-        "what `pip install .` puts into a venv works without the tree",
-        count.installed,
+        "what `python -m build` makes of a clean copy, pip puts into a venv, and works without the tree",
+        installed.check,
         ("build",),
-        count.lacks_installed,
+        installed.lacks,
     ),
     Step(
         "fuzz",

@@ -43,7 +43,12 @@ class Torch:
     """What of a torch build decides whether a library fits it."""
 
     def __init__(self):
-        import torch
+        try:
+            import torch
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+            raise BuildFailed(f"there is no torch in {sys.executable}, and the adaptor is made for one: install torch") from None
 
         self.folder = pathlib.Path(torch.__file__).resolve().parent
         self.version = torch.__version__

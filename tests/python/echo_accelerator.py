@@ -4,6 +4,7 @@
 #      that hook, adaptor and build are tested apart from the simulated accelerator (tests/echo/echo_accelerator.c).
 
 import json
+import shutil
 
 import pytest
 from forked import run_in_child
@@ -41,15 +42,29 @@ def adaptor_cache(tree):
     return folder
 
 
+# An installed package finds its library by its _where.json: a copy of it that names the echo instead, all else as installed.
+@pytest.fixture(scope="session")
+def echo_package(tree, tmp_path_factory):
+    if not tree.installed:
+        return None
+    package = next(folder / "flagprof" for folder in tree.pythonpath)
+    places = {name: str((package / place).resolve()) for name, place in json.loads((package / "_where.json").read_text()).items()}
+    copy = tmp_path_factory.mktemp("installed") / "flagprof"
+    shutil.copytree(package, copy, ignore=shutil.ignore_patterns("_native", "__pycache__"))
+    (copy / "_where.json").write_text(json.dumps({**places, "library": str(tree.build / "echo" / "libflagprof.so")}))
+    return copy.parent
+
+
 @pytest.fixture
-def echo(run_torch, tree, tmp_path, adaptor_cache):
+def echo(run_torch, tree, tmp_path, adaptor_cache, echo_package):
     """echo(SCRIPT, names=[...], extras=[(key, type, value)], env={}) runs SCRIPT on the echo: a Done.
 
     It runs in a child of a process that has imported torch (forked.py); `own=True`: in a process of its own.
     """
     library = tree.build / "echo" / "libflagprof.so"
-    if tree.installed or not library.exists():
-        pytest.skip(f"no echo accelerator at {library}: it is built with the tests and never installed")
+    if not library.exists():
+        pytest.skip(f"no echo accelerator at {library}: it is built with the tests")
+    preamble = f"import sys\nsys.path.insert(0, {str(echo_package)!r})\n" * bool(echo_package) + PREAMBLE
 
     def call(script, names=(), extras=(), env=None, own=False, **named):
         variables = {"FLAGPROF_BUILD": library.parent, "XDG_CACHE_HOME": adaptor_cache}
@@ -60,7 +75,7 @@ def echo(run_torch, tree, tmp_path, adaptor_cache):
             lines = [f"{key.hex()} {kind} {value.hex()}\n" for key, kind, value in extras]
             (tmp_path / "extras").write_text("".join(lines))
             variables["FLAGPROF_ECHO_EXTRAS"] = tmp_path / "extras"
-        (tmp_path / "script.py").write_text(PREAMBLE + script)
+        (tmp_path / "script.py").write_text(preamble + script)
         start = run_torch if own else run_in_child
         return start(tmp_path / "script.py", env={**variables, **(env or {})}, cwd=tmp_path, **named)
 

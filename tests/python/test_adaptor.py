@@ -4,7 +4,7 @@ import itertools
 import json
 import random
 
-from echo_accelerator import adaptor_cache, answer, echo  # noqa: F401
+from echo_accelerator import adaptor_cache, answer, echo, echo_package  # noqa: F401
 
 NASTY = [
     b'quote"inside',

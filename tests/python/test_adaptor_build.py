@@ -7,7 +7,7 @@ import os
 import subprocess
 
 import pytest
-from echo_accelerator import adaptor_cache, answer, echo, said  # noqa: F401
+from echo_accelerator import adaptor_cache, answer, echo, echo_package, said  # noqa: F401
 from forked import run_in_child
 
 BUILD = """

@@ -7,7 +7,7 @@
 import os
 
 import pytest
-from echo_accelerator import adaptor_cache, answer, echo  # noqa: F401
+from echo_accelerator import adaptor_cache, answer, echo, echo_package  # noqa: F401
 
 EVENTS = int(os.environ.get("FLAGPROF_MANY_EVENTS", "200000"))
 MOST_BYTES = 100  # an event, of the adaptor's own; the core's records have tests of their own (tests/c/test_recording.c)

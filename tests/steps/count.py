@@ -202,26 +202,6 @@ def codegen():
     return result
 
 
-# What is tried on the installed tree: the command line, what it shows to others, and programs that import flagprof.
-ON_INSTALLED = ("test_command_line.py", "test_packaging.py", "test_walls.py", "test_parity*.py", "test_hook*.py")
-
-
-def lacks_installed():
-    if tree.run([tree.venv_python(), "-c", "import pytest, scikit_build_core"], limit_s=60).status:
-        return f"no pytest and scikit-build-core in {tree.VENV}; scripts/venv.py --tests brings them"
-    return None
-
-
-def installed():
-    prefix = tree.BUILD / "installed"
-    shutil.rmtree(prefix, ignore_errors=True)
-    pip = [tree.venv_python(), "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
-    ran = tree.run([*pip, "--disable-pip-version-check", "--prefix", prefix, "."], limit_s=900)
-    if ran.status:
-        return Result.fail("pip install .", ran.output)
-    return pytest(ON_INSTALLED, env={"FLAGPROF_INSTALLED": str(prefix)}).add(Result(1))
-
-
 def fuzz_targets():
     return sorted((tree.ROOT / "tests" / "fuzz").glob("fuzz_*.c"))
 
