@@ -382,8 +382,10 @@ static fp_framework_id owner_of(const struct fp_mspti_decoder *decoder, const st
         fp_mspti_ids_judge(ids, kind, call->thread, told, decoder->is_told[kind]) == FP_MSPTI_TRUE)
         return told;
     uint64_t now = call->start + (call->end - call->start) / 2;
+    if (fp_ablated("clocks"))
+        return fp_mspti_ids_at(ids, kind, call->thread, now);
     now += fp_ablated("offset") ? 0 : (uint64_t)fp_mspti_offset_at(&decoder->offsets, now);
-    if (told.present && fp_mspti_ids_span(ids, kind, told.value, &span) && !fp_ablated("span"))
+    if (told.present && fp_mspti_ids_span(ids, kind, told.value, &span))
         now = now < span.pushed ? span.pushed : now >= span.popped ? span.popped - 1 : now;
     return fp_mspti_ids_at(ids, kind, call->thread, now);
 }

@@ -14,7 +14,7 @@ static const struct {
     { "lost", "late_buffers,tiny_buffers=100", without_room },
     { "levels", "", whole },
     { "owners", "", in_step },
-    { "span", "clock_behind=2000000000", in_step },
+    { "clocks", "clock_behind=2000000000", in_step },
     { "offset", "clock_behind=2000000000", left_over },
     { "devices", "", on_physical_devices },
 };
