@@ -682,4 +682,6 @@ enum fp_rule_set fp_check_rule_set(const struct fp_check *check) {
 void fp_check_count(const struct fp_check *check, struct fp_check_counts *counts) {
     *counts = (struct fp_check_counts){ check->events, check->slices,   check->work,
                                         check->calls,  check->launches, check->flows.pairs };
+    // Launches of another producer under ids that were taken.
+    counts->launches += check->findings[FP_RULE_ID_CLASH].count;
 }

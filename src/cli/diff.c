@@ -300,11 +300,35 @@ static const struct fp_column group_columns[] = {
 
 #define COLUMNS(table) table, sizeof(table) / sizeof(*(table))
 
+#define NOT_IN_BASE "not in base"
+#define NOT_IN_TEST "not in test"
+
 static const char *verdict_word(enum fp_diff_verdict verdict, bool counts) {
     static const char *const words[] = { "same", "slower", "faster", "new", "gone" };
     return counts && verdict == FP_DIFF_SLOWER   ? "more"
            : counts && verdict == FP_DIFF_FASTER ? "fewer"
                                                  : words[verdict];
+}
+
+// A time that one side does not have at all is neither slower nor faster; a name is new or gone.
+static const char *time_word(const struct fp_diff_row *row) {
+    return row->base == row->test ? "same"
+           : row->base == 0       ? NOT_IN_BASE
+           : row->test == 0       ? NOT_IN_TEST
+                                  : verdict_word(row->verdict, false);
+}
+
+// The side that has no device work at all, where the other has: NOT_IN_BASE, NOT_IN_TEST or NULL.
+static const char *side_without_device(const struct fp_diff *diff) {
+    const struct fp_diff_table *times = &diff->tables[FP_DIFF_TIMES];
+    for (size_t i = 0; i < times->count; i++) {
+        const struct fp_diff_row *row = &times->rows[i];
+        struct fp_text name =
+            fp_intern_text(diff->names, row->test_name != FP_NO_ID ? row->test_name : row->base_name);
+        if (fp_text_equals(name, "device_time") && (row->base == 0) != (row->test == 0))
+            return row->base == 0 ? NOT_IN_BASE : NOT_IN_TEST;
+    }
+    return NULL;
 }
 
 static struct fp_text name_of(const struct fp_diff *diff, const struct fp_diff_row *row) {
@@ -316,21 +340,29 @@ static void put_change(struct fp_report *report, const struct fp_diff_row *row) 
     fp_report_time(report, row->test);
     fp_report_time(report, row->test - row->base);
     double percent = fp_diff_percent(row);
+    bool one_sided = (row->base == 0) != (row->test == 0); // no noise lies between something and nothing
     if (isfinite(percent))
         fp_report_number(report, percent);
     else
         fp_report_none(report);
-    fp_report_time(report, row->noise);
+    if (one_sided)
+        fp_report_none(report);
+    else
+        fp_report_time(report, row->noise);
 }
 
 static void put_times(struct fp_report *report, const struct fp_diff *diff) {
     const struct fp_diff_table *table = &diff->tables[FP_DIFF_TIMES];
+    const char *missing = side_without_device(diff);
     fp_report_table(report, "times", "the run", COLUMNS(time_columns), NULL);
     fp_report_row_units(report);
     for (size_t i = 0; i < table->count; i++) {
         fp_report_text(report, name_of(diff, &table->rows[i]));
         put_change(report, &table->rows[i]);
-        fp_report_text(report, fp_text_of(verdict_word(table->rows[i].verdict, false)));
+        // A device may have been idle for no time at all.
+        bool idle = fp_text_equals(name_of(diff, &table->rows[i]), "device_idle") && !missing;
+        fp_report_text(report, fp_text_of(idle ? verdict_word(table->rows[i].verdict, false)
+                                               : time_word(&table->rows[i])));
     }
 }
 
@@ -376,8 +408,8 @@ static void put_groups(struct fp_report *report, const struct fp_diff *diff, enu
     size_t changed = 0, shown = 0;
     for (size_t i = 0; i < table->count; i++)
         changed += fp_diff_changed(&table->rows[i]);
+    const char *missing = section == FP_DIFF_OPERATOR ? side_without_device(diff) : NULL;
     fp_report_table(report, key, title, COLUMNS(group_columns), NULL);
-    fp_report_row_units(report);
     for (size_t i = 0; i < table->count && (!own->top || shown < (size_t)own->top); i++) {
         const struct fp_diff_row *row = &table->rows[i];
         if (!own->all && !fp_diff_changed(row))
@@ -387,7 +419,8 @@ static void put_groups(struct fp_report *report, const struct fp_diff *diff, enu
         fp_report_count(report, row->base_count);
         fp_report_count(report, row->test_count);
         put_change(report, row);
-        fp_report_text(report, fp_text_of(verdict_word(row->verdict, false)));
+        bool common = row->base_name != FP_NO_ID && row->test_name != FP_NO_ID;
+        fp_report_text(report, fp_text_of(missing && common ? missing : verdict_word(row->verdict, false)));
     }
     fp_report_note(report, "%s: %zu changed beyond the noise, %zu did not%s.", title, changed,
                    table->count - changed,
@@ -458,6 +491,10 @@ static void describe(struct fp_report *report, const struct fp_diff *diff, const
             report,
             "The sides have hardly a kernel name in common (different vendors?): operators are compared. "
             "--by kernel lists the kernels all the same.");
+    const char *missing = side_without_device(diff);
+    if (missing)
+        fp_report_note(report, "The %s has no device work: nothing of the device can be compared.",
+                       missing + sizeof("not in"));
     if (diff->files[0] == 1 || diff->files[1] == 1)
         fp_report_note(report,
                        "One file on a side: the noise between runs is not known. Several files a side tell.");

@@ -190,6 +190,11 @@ def test_a_device_that_was_not_recorded_is_a_warning_with_the_reason(run_cli, tm
     assert reason in run_cli("stats", path).ok().stdout
 
 
+def test_two_producers_in_one_space_of_ids_are_two_launches(run_cli):
+    report = findings_of(run_cli, case("40"))[2]
+    assert (report["launches"], report["work"], report["flow_pairs"]) == (2, 2, 2)
+
+
 def test_a_secret_is_named_and_never_shown(run_cli):
     for form in ("table", "csv", "json"):
         done = run_cli("check", case("24"), "--format", form)

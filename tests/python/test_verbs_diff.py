@@ -182,6 +182,20 @@ def test_what_makes_no_sense_is_said(run_cli, fixtures_dir, arguments, word):
     assert done.returncode == 2 and word in done.stderr and done.stderr.count("\n") == 1
 
 
+def test_a_side_without_device_work_is_neither_slower_nor_faster(run_cli, write):
+    host = [{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 0, "dur": 9, "args": {"External id": 1}}]
+    kernel = [{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 5, "dur": 3, "args": {"device": 0, "stream": 7, "External id": 1}}]
+    with_device, without = write("a.json", host + kernel), write("b.json", host)
+    for sides, word, side in (([with_device, without], "not in test", "test"), ([without, with_device], "not in base", "base")):
+        report = run_cli("diff", *sides, "--format", "json").json()
+        times = {row["name"]: row for row in report["times"]}
+        for name in ("device_time", "device_busy", "kernel_time", "operator_device_time"):
+            assert (times[name]["verdict"], times[name]["noise_ns"]) == (word, None), name
+        assert times["operator_host_time"]["verdict"] == times["copy_time"]["verdict"] == "same"
+        assert [row["verdict"] for row in report["operators"]] == [word]
+        assert any(f"The {side} has no device work" in note for note in report["notes"])
+
+
 def test_sides_must_be_clear(run_cli, fixtures_dir):
     source = fixtures_dir / "cases" / "52-crossing-slices.json"
     for arguments in ([source], [source] * 3, ["--base", source, source], [source, "--base", source, "--test", source], ["--base", "--test", source]):
