@@ -178,6 +178,7 @@ struct fp_ledger {
     int64_t
         nearest_outside_ns; // all outside: the signed distance of the nearest record from the window, else 0
     bool complete;          // nothing is known to be missing
+    uint64_t details_lost;  // names, ids, side-table rows, notes and joins not kept for want of memory
 };
 
 FP_API void fp_recording_ledger(const struct fp_recording *recording, struct fp_ledger *ledger);

@@ -26,7 +26,7 @@ char *fp_readable_name(struct fp_text name) {
     if (jit)
         to = (size_t)(jit - name.at);
     char *mangled = from < to ? strndup(name.at + from, to - from) : NULL;
-    char *plain = mangled ? fp_demangle(mangled) : NULL, *readable = NULL;
+    char *plain = mangled ? fp_demangle(mangled, NULL) : NULL, *readable = NULL;
     if (plain &&
         asprintf(&readable, "%.*s%s%.*s", (int)from, name.at, plain, (int)(name.size - to), name.at + to) < 0)
         readable = NULL;

@@ -10,6 +10,7 @@
 #include <libiberty/demangle.h>
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -20,27 +21,64 @@ enum {
 
 struct job {
     const char *mangled;
-    char *demangled;
+    int options;
+    char *text;
+    size_t length, capacity;
+    bool no_memory, done;
 };
 
-static void *demangle_long(void *owner) {
+static void take_piece(const char *piece, size_t length, void *owner) {
     struct job *job = owner;
-    job->demangled = cplus_demangle_v3(job->mangled, DMGL_PARAMS | DMGL_ANSI | DMGL_NO_RECURSE_LIMIT);
+    if (job->no_memory)
+        return;
+    if (job->length + length + 1 > job->capacity) {
+        size_t capacity = 2 * (job->length + length + 1);
+        char *text = realloc(job->text, capacity);
+        if (!text) {
+            job->no_memory = true;
+            return;
+        }
+        job->text = text;
+        job->capacity = capacity;
+    }
+    memcpy(job->text + job->length, piece, length);
+    job->length += length;
+    job->text[job->length] = '\0';
+}
+
+static void *demangle(void *owner) {
+    struct job *job = owner;
+    job->done = cplus_demangle_v3_callback(job->mangled, job->options, take_piece, job) != 0;
     return NULL;
 }
 
-char *fp_demangle(const char *mangled) {
-    size_t length = strlen(mangled);
-    if (length <= SAFE_LENGTH)
-        return cplus_demangle_v3(mangled, DMGL_PARAMS | DMGL_ANSI);
-    struct job job = { mangled, NULL };
+static void demangle_long(struct job *job, size_t length) {
     pthread_attr_t attributes;
-    if (pthread_attr_init(&attributes) != 0)
-        return NULL;
     pthread_t thread;
+    job->options |= DMGL_NO_RECURSE_LIMIT;
+    if (pthread_attr_init(&attributes) != 0) {
+        job->no_memory = true;
+        return;
+    }
     if (pthread_attr_setstacksize(&attributes, STACK_BASE + length * STACK_PER_CHARACTER) == 0 &&
-        pthread_create(&thread, &attributes, demangle_long, &job) == 0)
+        pthread_create(&thread, &attributes, demangle, job) == 0)
         pthread_join(thread, NULL);
+    else
+        job->no_memory = true;
     pthread_attr_destroy(&attributes);
-    return job.demangled;
+}
+
+char *fp_demangle(const char *mangled, bool *no_memory) {
+    size_t length = strlen(mangled);
+    struct job job = { .mangled = mangled, .options = DMGL_PARAMS | DMGL_ANSI };
+    if (length <= SAFE_LENGTH)
+        demangle(&job);
+    else
+        demangle_long(&job, length);
+    if (no_memory)
+        *no_memory = job.no_memory;
+    if (job.done && !job.no_memory)
+        return job.text;
+    free(job.text);
+    return NULL;
 }

@@ -69,8 +69,9 @@ static bool all_outside(const struct fp_ledger *ledger) {
 
 void fp_ledger_settle(struct fp_store *store) {
     struct fp_ledger *ledger = &store->ledger;
-    uint64_t missing = sum_lost(ledger) + ledger->failed_pushes + ledger->failed_pops + store->names_lost +
-                       store->correlations_lost + store->extras_lost + store->join_failed;
+    ledger->details_lost = store->names_lost + store->correlations_lost + store->extras_lost +
+                           store->notes_lost + store->join_failed;
+    uint64_t missing = sum_lost(ledger) + ledger->failed_pushes + ledger->failed_pops + ledger->details_lost;
     for (int kind = 0; kind < FP_KIND_COUNT; kind++)
         missing += ledger->rows[kind].unpaired;
     ledger->complete = missing == 0 && !all_outside(ledger);
@@ -102,6 +103,9 @@ static void add_losses(struct text *text, const struct fp_ledger *ledger) {
     if (ledger->failed_pushes + ledger->failed_pops)
         add(text, ", %" PRIu64 " failed pushes and %" PRIu64 " failed pops of operator ids",
             ledger->failed_pushes, ledger->failed_pops);
+    if (ledger->details_lost)
+        add(text, ", %" PRIu64 " names, ids or other details not kept for want of memory",
+            ledger->details_lost);
 }
 
 static void add_seconds_away(struct text *text, const struct fp_ledger *ledger) {
@@ -170,9 +174,10 @@ int fp_ledger_json(const struct fp_ledger *ledger, char *buffer, size_t capacity
     }
     add(&text,
         "}, \"launches_seen\": %" PRIu64 ", \"correlations\": %" PRIu64 ", \"linked\": %" PRIu64
-        ", \"linkable\": %" PRIu64 ", \"failed_pushes\": %" PRIu64 ", \"failed_pops\": %" PRIu64,
+        ", \"linkable\": %" PRIu64 ", \"failed_pushes\": %" PRIu64 ", \"failed_pops\": %" PRIu64
+        ", \"details_without_memory\": %" PRIu64,
         ledger->launches_seen, ledger->correlations, ledger->linked, ledger->linkable, ledger->failed_pushes,
-        ledger->failed_pops);
+        ledger->failed_pops, ledger->details_lost);
     add(&text,
         ", \"window_start_ns\": %" PRId64 ", \"window_end_ns\": %" PRId64 ", \"nearest_outside_ns\": %" PRId64
         "}",

@@ -116,7 +116,7 @@ static bool grow(struct fp_names *names) {
 }
 
 static uint32_t append(struct fp_names *names, const char *text, size_t length, uint64_t hash,
-                       enum fp_name_form form) {
+                       enum fp_name_form form, uint64_t *lost) {
     if (names->count == names->capacity && !grow(names))
         return 0;
     char *raw = malloc(length + 1);
@@ -126,9 +126,12 @@ static uint32_t append(struct fp_names *names, const char *text, size_t length, 
     raw[length] = '\0';
     char *shown = raw;
     if (form == FP_NAME_MANGLED && length > 2 && raw[0] == '_' && raw[1] == 'Z') {
-        char *demangled = fp_demangle(raw);
+        bool no_memory;
+        char *demangled = fp_demangle(raw, &no_memory);
         if (demangled)
             shown = demangled;
+        else if (no_memory && lost)
+            ++*lost; // it is shown as it came
     }
     uint32_t name = names->count++;
     names->items[name] = (struct name){ raw, shown, length, hash };
@@ -148,7 +151,7 @@ fp_name_id fp_names_add(struct fp_names *names, const char *text, enum fp_name_f
     uint64_t hash = hash_text(text, length, form);
     uint32_t name = *find_slot(names, text, length, hash);
     if (!name)
-        name = append(names, text, length, hash, form);
+        name = append(names, text, length, hash, form, lost);
     if (!name) {
         if (lost)
             ++*lost;

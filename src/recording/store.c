@@ -135,8 +135,10 @@ static void sink_note(void *owner, const char *sentence) {
     if (used + more + 2 > NOTES_MAX)
         return;
     char *notes = realloc(store->notes, used + more + 2);
-    if (!notes)
+    if (!notes) {
+        store->notes_lost++;
         return;
+    }
     store->notes = notes;
     if (used)
         notes[used++] = '\n';

@@ -38,7 +38,7 @@ struct fp_store {
     size_t range_count, range_capacity;
     struct fp_names *names;
     struct fp_ledger ledger;
-    uint64_t names_lost, correlations_lost, extras_lost;
+    uint64_t names_lost, correlations_lost, extras_lost, notes_lost;
     bool join_failed; // for want of memory
     char *notes;      // newline-separated
 };

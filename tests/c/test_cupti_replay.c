@@ -379,7 +379,7 @@ static void nothing_is_lost_and_every_time_is_of_the_epoch(void **state) {
 // A piece of device work as tests/hardware/capture_buffers.py writes what torch saw of it. To be freed.
 static char *line_of(const struct found *found, const struct fp_event *event) {
     const char *name = name_of(found, event);
-    char *demangled = event->kind == FP_KIND_KERNEL ? fp_demangle(name) : NULL;
+    char *demangled = event->kind == FP_KIND_KERNEL ? fp_demangle(name, NULL) : NULL;
     const char *shown = demangled != NULL ? demangled : name;
     const struct fp_kernel *k = &event->u.kernel;
     char *line = NULL;
