@@ -5,7 +5,6 @@
 #      profiler is wrapped when it comes.
 
 import functools
-import importlib.machinery
 import sys
 
 from flagprof._say import say
@@ -27,18 +26,38 @@ class _Watch:
     def find_spec(self, name, path, target=None):
         if name != _PROFILER:
             return None
-        sys.meta_path.remove(self)
-        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
-        if spec is None or spec.loader is None:
-            return spec
-        execute = spec.loader.exec_module
-
-        def execute_and_wrap(module):
-            execute(module)
-            _wrap(module)
-
-        spec.loader.exec_module = execute_and_wrap
+        # Whoever else finds modules here is asked in turn, as without us: an editable install has a finder of its own.
+        for finder in [finder for finder in sys.meta_path if finder is not self and hasattr(finder, "find_spec")]:
+            spec = finder.find_spec(name, path, target)
+            if spec is not None:
+                break
+        else:
+            return None
+        sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not self]
+        if hasattr(spec.loader, "exec_module"):
+            spec.loader = _Wrapping(spec.loader)
+        else:
+            say("torch's profiler is imported in a way that is not known: devices are not recorded")
         return spec
+
+
+class _Wrapping:
+    """A loader in another's place for one module, which then looks as if it had never been: loaders may be shared."""
+
+    def __init__(self, loader):
+        self._loader = loader
+
+    def __getattr__(self, name):
+        return getattr(self._loader, name)
+
+    def create_module(self, spec):
+        create = getattr(self._loader, "create_module", None)
+        return create(spec) if create else None
+
+    def exec_module(self, module):
+        module.__spec__.loader = module.__loader__ = self._loader
+        self._loader.exec_module(module)
+        _wrap(module)
 
 
 def _wrap(module):

@@ -397,3 +397,41 @@ def test_a_bad_value_of_the_switch_is_said_and_reads_as_off(echo):
     answer(done)
     assert any("FLAGOS_USE_CUDA=maybe" in line for line in said(done))
     assert any("flagprof.use_cuda()" in line for line in said(done))
+
+
+# A torch that no folder holds: one finder, and one loader for all of its modules, as an editable install or a zip may have.
+FINDER = """
+import importlib.machinery, json, sys
+SOURCES = {
+    "torch": "",
+    "torch.autograd": "",
+    "torch.autograd.profiler": "class profile:\\n    _prepare_trace = _start_trace = __exit__ = export_chrome_trace = print",
+    "torch.profiler": "from torch.profiler.profiler import profile",
+    "torch.profiler.profiler": "class _KinetoProfile:\\n    def __init__(self): pass\\nclass profile(_KinetoProfile): pass",
+    "torch.later": "",
+}
+class Shared:
+    def create_module(self, spec): return None
+    def exec_module(self, module):
+        executed.append(module.__name__)
+        exec(SOURCES[module.__name__], vars(module))
+    def get_source(self, name): return SOURCES[name]
+class Finder:
+    def find_spec(self, name, path, target=None):
+        if name in SOURCES:
+            package = any(other.startswith(name + ".") for other in SOURCES)
+            return importlib.machinery.ModuleSpec(name, loader, is_package=package)
+executed, loader = [], Shared()
+sys.meta_path.insert(0, Finder())
+import flagprof
+import torch.profiler, torch.later
+profiler = sys.modules["torch.profiler.profiler"]
+print(json.dumps([hasattr(profiler._KinetoProfile.__init__, "_flagprof"), profiler.__loader__ is profiler.__spec__.loader is loader,
+                  vars(loader) == {}, sorted(executed) == sorted(SOURCES),
+                  sum(type(finder).__module__.startswith("flagprof") for finder in sys.meta_path)]))
+"""
+
+
+def test_a_torch_that_another_finder_imports_is_seen_and_keeps_its_own_loader(run_python):
+    done = run_python(FINDER, env={"PYTHONNOUSERSITE": "1"})
+    assert done.returncode == 0 and done.json() == [True, True, True, True, 0], done
