@@ -3,10 +3,14 @@
     python examples/train.py [--trace build/demo/trace.json] [--steps 3] [--device cpu|cuda|flagos]
 
 In:  an accelerator if one is usable; else the simulated one, which needs no hardware.
-Out: what was found, the time per operator, the ledger, and the trace's path in the last line.
+Out: what was found, the time per operator, the vendor's own calls and what it tells of a kernel, the ledger, and the trace's
+path in the last line.
 """
 
 import argparse
+import collections
+import gzip
+import json
 import pathlib
 
 import flagprof
@@ -68,6 +72,23 @@ def describe_accelerator():
     return f"{found['accelerator']} ({kind}), {len(devices)} device(s): {', '.join(sorted(set(map(str, devices))))}"
 
 
+def load(path):
+    with gzip.open(path, "rt") if path.suffix == ".gz" else open(path) as file:
+        return json.load(file)
+
+
+def describe_calls(events):
+    """The vendor's functions that were called most."""
+    names = collections.Counter(event["name"] for event in events if event.get("cat", "").endswith(("_runtime", "_driver")))
+    return ", ".join(f"{name} ({count})" for name, count in names.most_common(4)) or "none was recorded"
+
+
+def describe_kernels(events):
+    """What this vendor's records tell of a kernel; what it does not have is left out."""
+    keys = {key for event in events if event.get("cat") == "kernel" for key in event["args"]}
+    return ", ".join(sorted(keys)) or "none was recorded"
+
+
 def describe_ledger():
     ledger = flagprof.last_ledger()
     if not ledger:
@@ -101,8 +122,13 @@ def main():
 
     print(recorded.key_averages().table(sort_by="self_device_time_total", row_limit=15, max_name_column_width=48))
     print(f"accelerator: {describe_accelerator()}")
+    content = load(trace)
+    print(f"calls:       {describe_calls(content['traceEvents'])}")
+    print(f"kernels:     {describe_kernels(content['traceEvents'])}")
     print(f"losses:      {', '.join(f'{loss.item():.4f}' for loss in losses)}")
     print(f"ledger:      {describe_ledger()}")
+    if content.get("flagprof_notes"):
+        print(f"note:        {content['flagprof_notes']}")
     print(f"to look:     open the file at https://ui.perfetto.dev, or build/flagprof stats {trace}")
     print(trace)
 

@@ -14,4 +14,14 @@ if [ ! -d "${FLAGPROF_CUPTI_DIR:-build/cupti}/13.0.85" ] && [ "${FLAGOS_ACCELERA
 fi
 scripts/step.sh "Configuring" cmake -S . -B build -G Ninja
 scripts/step.sh "Building" ninja -C build product
-PYTHONPATH=$PWD/python:$PWD/sim/python${PYTHONPATH:+:$PYTHONPATH} exec "$python" examples/train.py
+export PYTHONPATH=$PWD/python:$PWD/sim/python${PYTHONPATH:+:$PYTHONPATH}
+if [ "${FLAGOS_ACCELERATOR:-}" != ascend ]; then
+    exec "$python" examples/train.py
+fi
+# Ascend's copies and sets are recorded only where the process was started with libmspti.so: the machine's, else the
+# simulated one.
+if [ -z "$(build/flagprof env)" ]; then
+    export FLAGOS_TRACER_LIBRARY=${FLAGOS_TRACER_LIBRARY:-$PWD/build/sim/mspti/libmspti.so}
+fi
+echo "preload:     build/flagprof env -- $python examples/train.py, which sets $(build/flagprof env)"
+exec build/flagprof env -- "$python" examples/train.py
