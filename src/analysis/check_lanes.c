@@ -210,6 +210,33 @@ static int judge_marks(struct fp_check *check, struct fp_check_lane *lane) {
     return code;
 }
 
+struct span_words {
+    char text[40];
+};
+
+// A length of time in the unit that suits it.
+static struct span_words in_words(int64_t ns) {
+    struct span_words words;
+    double size = (double)ns;
+    if (ns >= 1000000000)
+        snprintf(words.text, sizeof(words.text), "%.3f s", size / 1e9);
+    else if (ns >= 1000000)
+        snprintf(words.text, sizeof(words.text), "%.3f ms", size / 1e6);
+    else if (ns >= 1000)
+        snprintf(words.text, sizeof(words.text), "%.3f us", size / 1e3);
+    else
+        snprintf(words.text, sizeof(words.text), "%lld ns", (long long)ns);
+    return words;
+}
+
+// "40.064 us overlap in 1 stream, at most 416 ns".
+static void tell_sum(struct fp_check *check, enum fp_check_rule rule, const struct overlap *found,
+                     const char *what, const char *where) {
+    fp_check_detail(check, rule, "%s %s %llu %s%s, at most %s", in_words(found->sum_ns).text, what,
+                    (unsigned long long)found->streams, where, found->streams == 1 ? "" : "s",
+                    in_words(found->most_ns).text);
+}
+
 int fp_lanes_judge(struct fp_check *check, struct fp_reader *reader) {
     struct overlap overlap = { 0 }, crossing = { 0 }, outside = { 0 };
     enum fp_check_rule rule = overlap_is_legal(reader) ? FP_RULE_STREAM_OVERLAP_PDL : FP_RULE_STREAM_OVERLAP;
@@ -228,16 +255,12 @@ int fp_lanes_judge(struct fp_check *check, struct fp_reader *reader) {
             code = judge_thread(check, reader, i, &crossing);
     }
     if (overlap.count)
-        fp_check_detail(check, rule, "%.3f us overlap in %llu streams, at most %.3f us",
-                        (double)overlap.sum_ns / 1e3, (unsigned long long)overlap.streams,
-                        (double)overlap.most_ns / 1e3);
+        tell_sum(check, rule, &overlap, "overlap in", "stream");
     if (crossing.count)
-        fp_check_detail(check, FP_RULE_CROSSING, "%.3f us cross on %llu threads, at most %.3f us",
-                        (double)crossing.sum_ns / 1e3, (unsigned long long)crossing.streams,
-                        (double)crossing.most_ns / 1e3);
+        tell_sum(check, FP_RULE_CROSSING, &crossing, "cross on", "thread");
     if (outside.count)
-        fp_check_detail(check, FP_RULE_OUTSIDE_WINDOW, "%llu of %llu pieces of work, at most %.3f us away",
+        fp_check_detail(check, FP_RULE_OUTSIDE_WINDOW, "%llu of %llu pieces of work, at most %s away",
                         (unsigned long long)outside.count, (unsigned long long)check->work,
-                        (double)outside.most_ns / 1e3);
+                        in_words(outside.most_ns).text);
     return code;
 }

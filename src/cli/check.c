@@ -154,19 +154,27 @@ static const char *wholeness(const struct fp_feed *feed) {
                                    : "every event in the file was read; its list is not closed";
 }
 
+// ": no errors", ", 2 kinds of warnings".
+static int put_kinds(char *text, size_t room, int severity, uint64_t kinds) {
+    const char *before = severity == FP_SEVERITY_ERROR ? ": " : ", ";
+    if (!kinds)
+        return snprintf(text, room, "%sno %ss", before, severity_names[severity]);
+    return snprintf(text, room, "%s%llu kind%s of %ss", before, (unsigned long long)kinds,
+                    kinds == 1 ? "" : "s", severity_names[severity]);
+}
+
 static void put_verdict(struct fp_report *report, const struct fp_feed *feed, const struct fp_check *check,
                         const struct lines *lines, const char *path) {
     struct fp_check_counts counts;
     char text[160];
     fp_check_count(check, &counts);
     fp_report_fact_text(report, "file", "file", strcmp(path, "-") == 0 ? "standard input" : path);
-    snprintf(text, sizeof(text), "%s: %llu kinds of errors, %llu of warnings, %llu of notes",
-             lines->by_severity[FP_SEVERITY_ERROR]     ? "errors found"
-             : lines->by_severity[FP_SEVERITY_WARNING] ? "usable, with care"
-                                                       : "believable",
-             (unsigned long long)lines->by_severity[FP_SEVERITY_ERROR],
-             (unsigned long long)lines->by_severity[FP_SEVERITY_WARNING],
-             (unsigned long long)lines->by_severity[FP_SEVERITY_NOTE]);
+    int used = snprintf(text, sizeof(text), "%s",
+                        lines->by_severity[FP_SEVERITY_ERROR]     ? "errors found"
+                        : lines->by_severity[FP_SEVERITY_WARNING] ? "usable, with care"
+                                                                  : "believable");
+    for (int severity = FP_SEVERITY_ERROR; severity >= FP_SEVERITY_NOTE; severity--)
+        used += put_kinds(text + used, sizeof(text) - (size_t)used, severity, lines->by_severity[severity]);
     fp_report_fact_text(report, "verdict", "verdict", text);
     struct fp_producer producer;
     fp_producer_read(feed->reader, &producer);

@@ -158,7 +158,7 @@ static void show_difference(struct entry *run, size_t count, size_t width) {
     bool in_plain = strcmp(plain_of(&run[0]), plain_of(&run[count - 1])) != 0;
     const char *first = in_plain ? plain_of(&run[0]) : run[0].whole,
                *last = in_plain ? plain_of(&run[count - 1]) : run[count - 1].whole;
-    size_t parts = common(first, last), head = width / 4;
+    size_t parts = common(first, last), head = width / 3;
     for (size_t i = 0; i < count; i++) {
         const char *text = in_plain ? plain_of(&run[i]) : run[i].whole;
         if (run[i].shown && fp_text_width(text, strlen(text)) > width)

@@ -252,7 +252,7 @@ static void put_kernels(struct context *context) {
 
 static void put_operators(struct context *context) {
     struct fp_stats *stats = context->stats;
-    bool device = stats->device_total_ns != 0;
+    bool device = stats->owned_ns != 0;
     struct ranking ranking = rank_groups(stats, BIT(FP_CAT_CPU_OP) | BIT(FP_CAT_USER_ANNOTATION),
                                          device ? by_self_device : by_self_host);
     uint32_t count = 0;

@@ -332,3 +332,21 @@ def test_what_stands_around_a_mangled_name_does_not_keep_it_mangled(run_cli, tmp
     assert shown in run_cli("diff", path, other, "--format", "json").json()["kernels"][0]["name"]
     line = next(line for line in run_cli("stats", path).ok().stdout.split("\nkernel ", 1)[1].splitlines()[1:])
     assert line.startswith(shown[:8]) and "_Z" not in line
+
+
+STRANGERS = ("ao-amg", "cupti-exporter", "hta-amd-mi250", "hta-mtia-inference", "msprof-analyze-trace-view", "rpd", "speedscope",
+             "tf-tpu-demo", "torchbench-a100", "xpu-fixtures")  # fmt: skip
+
+
+def test_the_first_screens_of_other_peoples_files_fit_the_page_and_answer(run_cli, shared):
+    folder = shared / "traces" / "public"
+    if not folder.exists():
+        pytest.skip(f"no public traces at {folder}")
+    for name in STRANGERS:
+        path = sorted(path for path in (folder / name).iterdir() if path.is_file())[0]
+        shown = {verb: run_cli(verb, path).stdout.splitlines() for verb in ("check", "stats")}
+        assert all(len(line) <= 100 for lines in shown.values() for line in lines), path
+        assert any(line.startswith("verdict  ") for line in shown["check"][:4]), path
+        assert any(line.startswith("recorded by  ") for lines in shown.values() for line in lines[:4]), path
+        tables = [line for line in shown["stats"][:24] if re.search(r"\bcount +.*total|no events with a duration", line)]
+        assert tables, (path, shown["stats"][:24])
