@@ -4,8 +4,9 @@
 
 One process under valgrind's callgrind runs the same loop of torch.add three times before `import flagprof` and three times
 after. Counting is switched on around the loop alone, so that importing torch takes a minute and not an hour. Needs
-valgrind with its headers (Debian's package has both) and a C compiler. It is run by hand: CI holds instead that importing
-maps no library, starts no thread and replaces five methods of torch's profiler and nothing else (tests/python/test_hook.py).
+valgrind with its headers (Debian's package has both) and a C compiler. It is run by hand: CI counts fewer operators by
+stepping through them (tests/python/test_idle.py), and holds that importing maps no library, starts no thread and replaces
+five methods of torch's profiler and nothing else (tests/python/test_hook.py).
 Exits 1 when an operator costs an instruction more.
 """
 
