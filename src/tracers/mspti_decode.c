@@ -2,6 +2,7 @@
 
 #include "tracers/mspti_decode.h"
 
+#include "base/log.h"
 #include "tracers/ablation.h"
 #include "tracers/id_map.h"
 #include "tracers/mspti_abi.h"
@@ -608,6 +609,7 @@ static void (*const decoders[FP_MSPTI_KINDS])(struct fp_mspti_decoder *, const s
 static void decode_record(struct fp_mspti_decoder *decoder, const struct fp_sink *sink,
                           const uint8_t *record) {
     uint32_t kind = fp_mspti_word(record, 0);
+    fp_log("mspti", "record of kind %u, %zu bytes", kind, fp_mspti_record_bytes(kind));
     if (kind < FP_MSPTI_KINDS && decoders[kind])
         decoders[kind](decoder, sink, record);
 }
@@ -629,15 +631,18 @@ void fp_mspti_decode(struct fp_mspti_decoder *decoder, const struct fp_sink *sin
             decode_record(decoder, sink, theirs);
         return;
     }
-    while ((step = fp_mspti_walk_next(&walk, &record)) != FP_MSPTI_STEP_END) {
-        if (step == FP_MSPTI_STEP_RECORD)
+    for (size_t from = 0; (step = fp_mspti_walk_next(&walk, &record)) != FP_MSPTI_STEP_END; from = walk.at) {
+        if (step == FP_MSPTI_STEP_RECORD) {
             decode_record(decoder, sink, record);
-        else
-            sink->lose(sink->owner, FP_KIND_COUNT,
-                       step == FP_MSPTI_STEP_UNKNOWN ? FP_LOSS_UNKNOWN_KIND
-                       : step == FP_MSPTI_STEP_CUT   ? FP_LOSS_MALFORMED
-                                                     : FP_LOSS_UNCOUNTED,
-                       1);
+            continue;
+        }
+        fp_log("mspti", "%zu bytes passed over, kind %u at their head", walk.at - from,
+               walk.at - from < sizeof(uint32_t) ? 0 : fp_mspti_word(bytes, from));
+        sink->lose(sink->owner, FP_KIND_COUNT,
+                   step == FP_MSPTI_STEP_UNKNOWN ? FP_LOSS_UNKNOWN_KIND
+                   : step == FP_MSPTI_STEP_CUT   ? FP_LOSS_MALFORMED
+                                                 : FP_LOSS_UNCOUNTED,
+                   1);
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include "tracers/roctracer_decode.h"
 
+#include "base/log.h"
 #include "tracers/ablation.h"
 #include "tracers/calls.h"
 #include "tracers/id_map.h"
@@ -359,6 +360,8 @@ static void take_work(struct fp_roc_decoder *decoder, const struct fp_sink *sink
 
 void fp_roc_decode_work(struct fp_roc_decoder *decoder, const struct fp_sink *sink,
                         const struct fp_roc_work *work) {
+    fp_log("roctracer", "record of domain %u, kind %u, operation %u", work->record.domain, work->record.kind,
+           work->record.op);
     take_work(decoder, sink, work, false);
 }
 

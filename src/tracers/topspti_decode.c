@@ -309,6 +309,7 @@ static void decode_record(struct fp_tops_decoder *decoder, const struct fp_sink 
     };
     uint32_t kind = fp_tops_word(record, 0);
     const struct fp_tops_record *place = kind < FP_TOPS_KINDS ? &decoder->options.layout->kinds[kind] : NULL;
+    fp_log("topspti", "record of kind %u, %zu bytes to the next", kind, room);
     if (!place || place->sort == FP_TOPS_STRANGE)
         sink->lose(sink->owner, FP_KIND_COUNT, FP_LOSS_UNKNOWN_KIND, 1);
     else if (room < place->bytes)

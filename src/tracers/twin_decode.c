@@ -368,6 +368,8 @@ static void read_record(struct fp_twin_decoder *decoder, const struct fp_sink *s
     const struct fp_twin_layout *layout = decoder->options.layout;
     const struct fp_twin_kind *kind = fp_twin_kind_of(layout, fp_twin_number(at));
     struct reading reading = { decoder, sink, kind, at };
+    fp_log(decoder->options.log_name, "record of kind %u, %zu bytes to the next%s", fp_twin_number(at), room,
+           kind ? "" : ", not known");
     if (!kind)
         lose(sink, NULL, FP_LOSS_UNKNOWN_KIND);
     else if (room < decoder->read_bytes[kind->shape] || !fp_twin_is_plausible(layout, around, kind, at))

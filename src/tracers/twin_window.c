@@ -160,10 +160,20 @@ static const struct call *first_call_of(const struct fp_twin_window *window, uin
     return low < window->call_count && window->calls[low].thread == thread ? &window->calls[low] : NULL;
 }
 
+// From when on the log had no more room, so that nobody knows what was on top.
+static uint64_t end_of_log(const struct fp_twin_window *window, uint64_t used) {
+    uint64_t last = UINT64_MAX;
+    if (used > LOG_ENTRIES && is_complete(&window->log[LOG_ENTRIES - 1]))
+        last = window->log[LOG_ENTRIES - 1].now;
+    return last;
+}
+
 // The calls of one thread beside its pushes and pops.
 static size_t resolve_thread(const struct fp_twin_window *window, const struct fp_sink *sink,
-                             const struct call *call, size_t entries, bool by_alias, struct stacks *stacks) {
+                             const struct call *call, uint64_t used, bool by_alias, struct stacks *stacks) {
     const struct call *end = window->calls + window->call_count;
+    size_t entries = used < LOG_ENTRIES ? (size_t)used : LOG_ENTRIES;
+    uint64_t known_until = end_of_log(window, used);
     uint32_t thread = call->thread;
     size_t told = 0;
     for (int kind = 0; kind < FP_ID_KIND_COUNT; kind++)
@@ -176,7 +186,7 @@ static size_t resolve_thread(const struct fp_twin_window *window, const struct f
             told += tell(stacks, sink, call);
         apply(stacks, entry);
     }
-    for (; call < end && call->thread == thread; call++)
+    for (; call < end && call->thread == thread && call->start < known_until; call++)
         told += tell(stacks, sink, call);
     return told;
 }
@@ -207,7 +217,7 @@ size_t fp_twin_window_resolve(struct fp_twin_window *window, const struct fp_sin
     bool by_alias = is_by_alias(window, entries);
     for (size_t at = 0; at < window->call_count; at++)
         if (at == 0 || window->calls[at].thread != window->calls[at - 1].thread)
-            told += resolve_thread(window, sink, &window->calls[at], entries, by_alias, stacks);
+            told += resolve_thread(window, sink, &window->calls[at], used, by_alias, stacks);
     free(stacks);
     return told;
 }

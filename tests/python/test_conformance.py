@@ -23,9 +23,9 @@ def native(run_cli, tmp_path):
     if TREE.installed or not (TREE.build / "sim" / "workload").is_dir():
         pytest.skip("the workload for the simulated vendors is not built")
 
-    def call(*arguments, faults="", row=ROW):
+    def call(*arguments, faults="", row=ROW, **environment):
         return run_cli("conformance", "--native", "--row", row, "--json", *arguments, cwd=tmp_path,
-                       env={"FLAGOS_SIM_FAULTS": faults, "FLAGOS_ACCELERATOR": None})  # fmt: skip
+                       env={"FLAGOS_SIM_FAULTS": faults, "FLAGOS_ACCELERATOR": None, **environment})  # fmt: skip
 
     return call
 
@@ -80,6 +80,22 @@ def test_a_fault_that_loses_nothing_changes_nothing(native, tree, row, fault):
         pytest.skip("the simulated CUPTI needs NVIDIA's headers")
     report = native(faults=fault, row=row).json()
     assert report["failed"] == 0 and report["passed"] >= 10, report
+
+
+# FLAGOS_TRACE tells of each record that is decoded, whoever's it is (CUPTI's: test_adaptor_environment.py).
+RECORDS = {
+    "ascend": r"mspti: record of kind 2, 56 bytes",
+    "dcu": r"roctracer: record of domain \d+, kind \d+, operation \d+",
+    "gcu": r"topspti: record of kind \d+, [1-9]\d* bytes to the next",
+    "metax": r"mcpti: record of kind \d+, [1-9]\d* bytes to the next",
+    "musa": r"mupti: record of kind \d+, [1-9]\d* bytes to the next",
+}
+
+
+@pytest.mark.parametrize("row", RECORDS)
+def test_the_trace_of_our_own_work_tells_of_each_record(native, row):
+    done = native(row=row, FLAGOS_TRACE="1")
+    assert len(re.findall(RECORDS[row], done.stderr)) >= 6, done.stderr[-2000:]
 
 
 def test_a_failed_row_leaves_the_vendors_bytes_and_their_strings(native, tmp_path):
