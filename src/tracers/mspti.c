@@ -4,8 +4,9 @@
 //      so that what they need is static.
 // Out: events in the sink, through mspti_decode.c. Finding is mspti_open.c's business.
 //
-// Kernels and host calls are there in any process. Copies, sets and collectives are known only to an
-// interposer that libmspti.so brings, and which works where that library was in the process from its start:
+// Kernels and host calls are there in any process. Copies and sets are known only to an interposer that
+// libmspti.so brings, and which works where that library was in the process from its start; so are collectives
+// by their older kind, HCCL, while the newer one, COMMUNICATION, is taken in any process [CODE, not run]:
 // MSPTI's own answer is believed first, then what the process looked like when FlagProf was loaded. Nothing is
 // started anew for it; `flagprof env` tells how a program is begun so.
 
@@ -323,8 +324,10 @@ static void judge_preload(struct fp_tracer *tracer) {
     bool was_there = fp_mspti_was_preloaded(), is_named = fp_mspti_is_named_in_preload();
     if (answer == FP_MSPTI_WITHOUT_LD_PRELOAD)
         note(tracer,
-             "copies, sets and collectives are not recorded: MSPTI needs libmspti.so in the process from its "
-             "start (result 6)%s. " HOW,
+             "copies%s are not recorded: MSPTI needs libmspti.so in the process from its start (result "
+             "6)%s. " HOW,
+             answer_of(tracer, FP_MSPTI_COMMUNICATION) == FP_MSPTI_SUCCESS ? " and sets"
+                                                                           : ", sets and collectives",
              was_there ? ", and does not see that it was, since LD_PRELOAD does not name it" : "");
     else if (answer != FP_MSPTI_SUCCESS)
         note(tracer, "copies are not recorded: MSPTI refuses their kind (result %d)", answer);

@@ -37,6 +37,7 @@ static void without_copies(void) {
     whole();
     CHECK(strstr(all.notes, "result 6") && strstr(all.notes, "flagprof env"), "it is not said: %s",
           all.notes);
+    CHECK(!strstr(all.notes, "collectives"), "what MSPTI took is said to be missing: %s", all.notes);
 }
 
 static void kernels_and_calls_are_recorded_and_copies_missing_is_said(void **state) {
