@@ -29,7 +29,7 @@ help:
 
 # --- what the targets stand on ---
 
-.PHONY: packages test-packages venv test-venv cupti roctracer
+.PHONY: packages test-packages venv test-venv cupti roctracer sysroot
 packages:
 	@scripts/bootstrap.sh build
 test-packages:
@@ -45,6 +45,9 @@ cupti: test-venv
 # AMD's judge ROCtracer's layout.
 roctracer: test-venv
 	@$(STEP) "Fetching ROCtracer headers" $(VENV)/bin/python scripts/fetch_roctracer.py || true
+# A compiler, an emulator and libraries of 64-bit Arm. Where they cannot be had, that step of the tests is skipped.
+sysroot: packages
+	@scripts/bootstrap.sh cross && scripts/sysroot.sh || true
 
 # --- try it ---
 
@@ -55,7 +58,7 @@ demo: venv
 # --- tests ---
 
 .PHONY: test test-list test-matrix test-layouts check-layouts bench
-test: test-venv cupti roctracer
+test: test-venv cupti roctracer $(if $(FLAGPROF_SYSROOT)$(filter aarch64,$(shell uname -m)),,sysroot)
 	@$(VENV)/bin/python tests/run.py $(STEPS)
 test-list:
 	@$(PYTHON) tests/run.py --list
@@ -87,4 +90,4 @@ man: build
 format: test-venv
 	@cd tests && $(VENV)/bin/python -m steps.lint
 clean:
-	@find build -mindepth 1 -maxdepth 1 ! -name venv ! -name cupti ! -name roctracer -exec rm -rf {} + 2>/dev/null || true
+	@find build -mindepth 1 -maxdepth 1 ! -name venv ! -name cupti ! -name roctracer ! -name sysroot -exec rm -rf {} + 2>/dev/null || true

@@ -29,7 +29,10 @@ class Step:
     lacks: Callable[[], str | None] = lambda: None  # why it cannot be run here, or None
 
 
-BUILD, CLANG, ASAN, TSAN, FUZZ = (tree.BUILD, *(tree.BUILD / name for name in ("clang", "asan", "tsan", "fuzz")))
+BUILD, CLANG, ASAN, TSAN, FUZZ, AARCH64 = (
+    tree.BUILD,
+    *(tree.BUILD / name for name in ("clang", "asan", "tsan", "fuzz", "aarch64")),
+)
 
 FAILURE_TAIL = 12  # lines of a failure that are said again at the end
 
@@ -59,6 +62,12 @@ STEPS = (
         lambda: count.sanitized(ASAN, "address,undefined"),
     ),
     Step("tsan", "C tests with the thread sanitizer", lambda: count.sanitized(TSAN, "thread")),
+    Step(
+        "aarch64",
+        "everything built for 64-bit Arm, and the C tests there",
+        lambda: count.cross(AARCH64, "aarch64"),
+        lacks=lambda: count.lacks_cross("aarch64"),
+    ),
     Step("codegen", "the generated tables are those that codegen/ makes", count.codegen, lacks=count.lacks_codegen),
     Step(
         "adaptor",

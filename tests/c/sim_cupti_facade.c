@@ -6,6 +6,7 @@
 // Out: a pass or a failure per behaviour. Each behaviour runs in a child process of its own, since a
 //      profiling library keeps state for the life of a process. What the facade says it did
 //      (flagsim_truth) is compared with what arrived.
+#include "emulated.h"
 #include "flagsim.h"
 #include "function.h"
 
@@ -799,6 +800,7 @@ static void *launch_until_stopped(void *arg) {
 
 static void a_child_forked_while_others_record_can_end_its_recording_and_exit(void **state) {
     (void)state;
+    SKIP_IF_EMULATED(FORKS_BESIDE_THREADS);
     pthread_t thread;
     static atomic_bool stopped;
     buffer_size = 4096;

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 #include <dlfcn.h>
+#include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,14 +76,28 @@ static bool has_driver(void) {
     return dlopen("libcuda.so.1", RTLD_LAZY) != NULL;
 }
 
-// The path of a real release's library; false: it was not fetched.
+static bool is_for_this_processor(const char *path) {
+#if defined(__aarch64__)
+    const Elf64_Half ours = EM_AARCH64;
+#else
+    const Elf64_Half ours = EM_X86_64;
+#endif
+    Elf64_Ehdr header = { 0 };
+    FILE *file = fopen(path, "rb");
+    bool is_read = file && fread(&header, sizeof(header), 1, file) == 1;
+    if (file)
+        fclose(file);
+    return is_read && header.e_machine == ours;
+}
+
+// The path of a real release's library; false: it was not fetched, or not for this processor.
 static bool real_library(const char *release, char *path, size_t capacity) {
     const char *folder = getenv("FLAGPROF_CUPTI_DIR");
     snprintf(path, capacity, "%s/%s/lib/libcupti.so.%.2s", folder ? folder : FIXTURES "/../../build/cupti",
              release, release);
     if (strncmp(release, "11", 2) == 0)
         strncat(path, ".8", capacity - strlen(path) - 1);
-    return access(path, R_OK) == 0;
+    return is_for_this_processor(path);
 }
 
 static const char *const releases[] = { "11.8.87", "12.1.105", "12.4.127", "12.8.90",
@@ -109,7 +124,8 @@ static void real_libraries_on_a_machine_without_a_driver_are_refused_and_not_cal
         }
     }
     if (!seen) {
-        print_message("skipped: no libcupti in FLAGPROF_CUPTI_DIR (scripts/fetch_cupti.py brings them)\n");
+        print_message("skipped: no libcupti for this processor in FLAGPROF_CUPTI_DIR (scripts/fetch_cupti.py "
+                      "brings them)\n");
         skip();
     }
 }

@@ -1,5 +1,6 @@
 // test_mspti_session.c - whole sessions on a simulated MSPTI, sound and with every fault it can have: in a
 // process that was started without it, and in one that was started with it.
+#include "emulated.h"
 #include "mspti_sessions.h"
 
 #include <sys/stat.h>
@@ -74,6 +75,7 @@ static void start_again_with_the_library(void) {
 
 static void the_same_program_started_with_the_library_passes_its_tests(void **state) {
     (void)state;
+    SKIP_IF_EMULATED(STARTS_ITSELF);
     run("", start_again_with_the_library);
 }
 
@@ -364,6 +366,7 @@ static void sessions_are_kept_apart(void **state) {
 
 static void a_forked_child_lives_and_the_parents_session_goes_on(void **state) {
     (void)state;
+    SKIP_IF_EMULATED(FORKS_BESIDE_THREADS);
     run("", acl_forked);
 }
 

@@ -1,4 +1,5 @@
 // test_mupti_session.c - whole sessions on a simulated MUPTI, sound and with every fault it can have.
+#include "emulated.h"
 #include "twin_sessions.h"
 
 #include "tracers/mupti.h"
@@ -192,6 +193,7 @@ static void being_replaced_during_a_session_is_noticed_and_said(void **state) {
 
 static void a_forked_child_lives_and_the_parents_session_goes_on(void **state) {
     (void)state;
+    SKIP_IF_EMULATED(FORKS_BESIDE_THREADS);
     run("", scenario_forked);
 }
 

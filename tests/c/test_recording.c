@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "emulated.h"
 #include "flagprof/flagprof.h"
 #include "scripted_tracer.h"
 
@@ -575,6 +576,7 @@ static void woken_while_recording_the_drain_runs_in_its_own_thread(void **state)
 
 static void a_forked_child_neither_hangs_nor_touches_the_vendor(void **state) {
     (void)state;
+    SKIP_IF_EMULATED(FORKS_BESIDE_THREADS);
     struct fp_recording *recording;
     assert_int_equal(fp_recording_start(&accelerator, NULL, &recording, NULL), 0);
     pid_t child = fork();

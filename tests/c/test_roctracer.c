@@ -1,4 +1,5 @@
 // test_roctracer.c - whole sessions on a simulated ROCtracer, AMD's and DTK's, sound and with every fault.
+#include "emulated.h"
 #include "roctracer_sessions.h"
 
 static void run_amd(const char *faults, void (*scenario)(void)) {
@@ -321,6 +322,7 @@ static void a_session_may_begin_and_end_while_others_launch(void **state) {
 
 static void a_forked_child_lives_and_the_parents_session_goes_on(void **state) {
     (void)state;
+    SKIP_IF_EMULATED(FORKS_BESIDE_THREADS);
     run_both("", scenario_forked);
 }
 

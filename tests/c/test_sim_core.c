@@ -4,6 +4,7 @@
 // In:  flagsim.h alone.
 // Out: order in a stream, events across streams, right bytes, graphs, faults, fork; and the observer's
 //      view: one id per call, on the work it started, never a number that a framework would use.
+#include "emulated.h"
 #include "flagsim.h"
 
 #include <errno.h>
@@ -383,6 +384,7 @@ static void faults_are_read_by_name_and_a_mistyped_one_is_refused(void **state) 
 
 static void a_forked_child_is_refused_the_accelerator_and_can_exit(void **state) {
     (void)state;
+    SKIP_IF_EMULATED(FORKS_BESIDE_THREADS);
     void *device;
     assert_int_equal(flagsim_malloc(&device, 64), 0);
     flagsim_launch(NULL, NULL, NULL, 0, &plain);

@@ -2,6 +2,7 @@
 //
 // Built twice: as it is, where the records must tell their layout, and with STANDIN_HEADER and the tracer's
 // file of offsets compiled against our stand-in of the SDK's header, where every field must be there.
+#include "emulated.h"
 #include "topspti_truth.h"
 
 #include "tracers/topspti_text.h"
@@ -179,6 +180,7 @@ static void many_threads_push_while_another_drains(void **state) {
 
 static void a_forked_child_lives_and_the_parents_session_goes_on(void **state) {
     (void)state;
+    SKIP_IF_EMULATED(FORKS_BESIDE_THREADS);
     run("", scenario_forked);
 }
 

@@ -5,6 +5,8 @@
 
 import json
 import os
+import pathlib
+import platform
 import re
 import shutil
 import xml.etree.ElementTree as xml
@@ -21,6 +23,8 @@ SANITIZER_ENV = {
 }
 # -O1: half the compile time, and stacks as they are in the source.
 SANITIZED_BUILD = ("-DCMAKE_BUILD_TYPE=None", "-DCMAKE_C_FLAGS=-O1 -g", "-DCMAKE_CXX_FLAGS=-O1 -g")
+# As fast to make as may be, and still optimized: what an emulator runs takes long enough.
+CROSS_BUILD = ("-DCMAKE_BUILD_TYPE=None", "-DCMAKE_C_FLAGS=-O1", "-DCMAKE_CXX_FLAGS=-O1")
 FUZZ_SECONDS = int(os.environ.get("FLAGPROF_FUZZ_SECONDS", "10"))
 
 
@@ -137,6 +141,31 @@ def sanitized(folder, sanitizer):
     if broken:
         return Result.fail(f"building with -fsanitize={sanitizer}", broken)
     return c_tests(folder, SANITIZER_ENV, ("no-asan" if "address" in sanitizer else "no-tsan",))
+
+
+# --- another processor ---
+
+
+def lacks_cross(processor):
+    if platform.machine() == processor:
+        return f"this machine is {processor} itself: the other steps are the test"
+    for command in (f"{processor}-linux-gnu-gcc", f"{processor}-linux-gnu-g++", f"qemu-{processor}"):
+        if not shutil.which(command):
+            return f"no {command} on this machine (scripts/bootstrap.sh cross brings it)"
+    sysroot = pathlib.Path(os.environ.get("FLAGPROF_SYSROOT", tree.BUILD / "sysroot"))
+    if not (sysroot / "usr").is_dir():
+        return f"no {processor} libraries in {sysroot} (scripts/sysroot.sh brings them)"
+    return None
+
+
+def cross(folder, processor):
+    """Builds everything for another processor and runs the C tests there by an emulator."""
+    file = tree.ROOT / "cmake" / f"{processor}-linux-gnu.cmake"
+    sysroot = os.environ.get("FLAGPROF_SYSROOT", tree.BUILD / "sysroot")
+    broken = make(folder, "--toolchain", file, f"-DFLAGPROF_SYSROOT={sysroot}", *CROSS_BUILD)
+    if broken:
+        return Result.fail(f"building for {processor}", broken)
+    return Result(1).add(c_tests(folder))
 
 
 # --- Python tests ---
