@@ -29,13 +29,7 @@ static const char *const near_places[] = { "",
                                            "../extras/CUPTI/lib64",
                                            NULL };
 
-static const char *const toolkit_places[] = { "lib64", "extras/CUPTI/lib64",
-#if defined(__aarch64__)
-                                              "targets/sbsa-linux/lib", "targets/aarch64-linux/lib",
-#else
-                                              "targets/x86_64-linux/lib",
-#endif
-                                              NULL };
+static const char *const toolkit_places[] = { "lib64", "extras/CUPTI/lib64", "targets/{target}/lib", NULL };
 
 const char *fp_cupti_result_text(const struct fp_cupti_library *library, uint32_t result) {
     const char *text = NULL;

@@ -122,9 +122,8 @@ static const struct fp_twin_search search = {
     .files = (const char *const[]){ "libhgpti.so", "libcupti.so.13", "libcupti.so", NULL }, // 13: [GUESS]
     .variables = (const char *const[]){ "PPU_SDK", "PPU_HOME", NULL },
     .roots = (const char *const[]){ "/usr/local/PPU_SDK", NULL },
-    .places =
-        (const char *const[]){ "targets/x86_64-linux/lib", "asight/lib", "lib", "CUDA_SDK/lib64",
-                               "CUDA_SDK/targets/x86_64-linux/lib", "CUDA_SDK/extras/CUPTI/lib64", NULL },
+    .places = (const char *const[]){ "targets/{target}/lib", "asight/lib", "lib", "CUDA_SDK/lib64",
+                                     "CUDA_SDK/targets/{target}/lib", "CUDA_SDK/extras/CUPTI/lib64", NULL },
     .device_files = (const char *const[]){ "libhggc.so", "libhggcrt.13.0.so", "libhggcrt.so", NULL },
     .symbols = symbols,
     .device_symbols = device_symbols,

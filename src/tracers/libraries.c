@@ -59,19 +59,57 @@ void fp_library_list_add(struct fp_library_list *list, const char *path) {
     strcpy(list->paths[list->count++], path);
 }
 
-void fp_library_list_add_folder(struct fp_library_list *list, const char *folder, const char *below,
-                                const char *const *names) {
-    if (!folder || !*folder)
-        return;
+#if defined(__aarch64__)
+#define OUR_PROCESSOR "aarch64"
+#else
+#define OUR_PROCESSOR "x86_64"
+#endif
+
+bool fp_library_place(const char *place, const char *processor, size_t nth, char *path, size_t capacity) {
+    static const char mark[] = "{target}";
+    // CUDA calls Arm servers sbsa-linux and Jetson aarch64-linux; CANN and Debian say aarch64 for both.
+    static const struct {
+        const char *processor, *targets[3];
+    } rows[] = {
+        { "x86_64", { "x86_64-linux", NULL } },
+        { "aarch64", { "sbsa-linux", "aarch64-linux", NULL } },
+    };
+    const char *at = strstr(place, mark);
+    if (!at)
+        return nth == 0 && snprintf(path, capacity, "%s", place) < (int)capacity;
+    for (size_t row = 0; row < sizeof(rows) / sizeof(rows[0]); row++) {
+        if (strcmp(rows[row].processor, processor ? processor : OUR_PROCESSOR) != 0)
+            continue;
+        for (size_t target = 0; rows[row].targets[target]; target++)
+            if (target == nth)
+                return snprintf(path, capacity, "%.*s%s%s", (int)(at - place), place,
+                                rows[row].targets[target], at + strlen(mark)) < (int)capacity;
+    }
+    return false;
+}
+
+static void add_names(struct fp_library_list *list, const char *folder, const char *const *names) {
     for (; *names; names++) {
         char path[FP_LIBRARY_PATH_BYTES], real[PATH_MAX];
-        const char *between = below && *below ? "/" : "";
-        int length = snprintf(path, sizeof(path), "%s%s%s/%s", folder, between, below ? below : "", *names);
+        int length = snprintf(path, sizeof(path), "%s/%s", folder, *names);
         if (length < 0 || (size_t)length >= sizeof(path) || access(path, R_OK) != 0)
             continue;
         // Symbolic links lead many names to one file: it is tried once, and shown as what it is.
         fp_library_list_add(list, realpath(path, real) ? real : path);
     }
+}
+
+void fp_library_list_add_folder(struct fp_library_list *list, const char *folder, const char *below,
+                                const char *const *names) {
+    char place[FP_LIBRARY_PATH_BYTES], spelled[FP_LIBRARY_PATH_BYTES];
+    if (!folder || !*folder)
+        return;
+    const char *between = below && *below ? "/" : "";
+    int length = snprintf(place, sizeof(place), "%s%s%s", folder, between, below ? below : "");
+    if (length < 0 || (size_t)length >= sizeof(place))
+        return;
+    for (size_t nth = 0; fp_library_place(place, NULL, nth, spelled, sizeof(spelled)); nth++)
+        add_names(list, spelled, names);
 }
 
 void fp_library_list_add_folders(struct fp_library_list *list, const char *folders,

@@ -22,7 +22,10 @@ struct fp_library_list {
 
 void fp_library_list_free(struct fp_library_list *list);
 void fp_library_list_add(struct fp_library_list *list, const char *path); // as it is, also a plain name
-// Each of `names` (NULL-terminated) that exists in `folder`/`below`; either may be NULL or empty.
+// The nth spelling of a place on hosts of a processor ("x86_64", "aarch64"; NULL: this one), where {target} stands for the
+// folder that vendors name after it: sbsa-linux and aarch64-linux on Arm. False: there are no more.
+bool fp_library_place(const char *place, const char *processor, size_t nth, char *path, size_t capacity);
+// Each of `names` (NULL-terminated) that exists in `folder`/`below`, in each spelling; either may be NULL or empty.
 void fp_library_list_add_folder(struct fp_library_list *list, const char *folder, const char *below,
                                 const char *const *names);
 // The same for each folder of a colon-separated list.

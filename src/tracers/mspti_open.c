@@ -74,7 +74,9 @@ bool fp_mspti_is_named_in_preload(void) {
 static void list_folders(struct fp_library_list *list, const char *const *names) {
     static const char *const folders[] = {
         "/usr/local/Ascend/cann/lib64",
+        "/usr/local/Ascend/cann/{target}/lib64",
         "/usr/local/Ascend/ascend-toolkit/latest/lib64",
+        "/usr/local/Ascend/ascend-toolkit/latest/{target}/lib64",
         "/usr/local/Ascend/ascend-toolkit/latest/tools/mspti/lib64",
         "/usr/local/Ascend/cann-9.0.0/lib64",
         "/usr/local/Ascend/cann-9.0.0/tools/mspti/lib64",
@@ -82,6 +84,8 @@ static void list_folders(struct fp_library_list *list, const char *const *names)
     fp_library_list_add_folders(list, getenv("FLAGOS_LIBRARY_PATH"), names);
     fp_library_list_add_folder(list, getenv("ASCEND_HOME_PATH"), "lib64", names);
     fp_library_list_add_folder(list, getenv("ASCEND_HOME_PATH"), "tools/mspti/lib64", names);
+    fp_library_list_add_folder(list, getenv("ASCEND_HOME_PATH"), "{target}/lib64",
+                               names); // toolkits name it so [GUESS]
     fp_library_list_add_folder(list, getenv("HOME"), "Ascend/cann/lib64", names);
     for (size_t at = 0; at < sizeof(folders) / sizeof(folders[0]); at++)
         fp_library_list_add_folder(list, folders[at], NULL, names);

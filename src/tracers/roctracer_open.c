@@ -45,7 +45,7 @@ static void *loaded_hip(void) {
 
 static void list_folders(struct fp_library_list *list, const char *const *names) {
     static const char *const folders[] = { "/opt/rocm/lib", "/opt/dtk/lib", "/opt/dtk/roctracer/lib",
-                                           "/opt/dtk/hip/lib" };
+                                           "/opt/dtk/hip/lib", "/usr/lib/{target}-gnu" }; // Debian's own ROCm
     char path[FP_LIBRARY_PATH_BYTES];
     if (fp_library_loaded("libtorch_hip.so", 0, path, sizeof(path))) {
         *strrchr(path, '/') = '\0';

@@ -18,6 +18,7 @@
 
 #include "flagprof/flagprof.h"
 #include "tracers/cupti.h"
+#include "tracers/libraries.h"
 
 #define FAKE(name) BUILD_DIR "/tests/fakes/fake_cupti_" name ".so"
 
@@ -299,6 +300,21 @@ static void the_library_beside_the_loaded_runtime_is_found_as_pip_lays_it(void *
                 laid("nvidia/cuda_cupti/lib/libcupti.so.12"));
 }
 
+static void a_toolkit_is_looked_through_by_each_name_of_this_processor(void **state) {
+    (void)state;
+    char place[64], file[128], home[256];
+    if (machine_has_a_driver())
+        skip();
+    for (size_t nth = 0; fp_library_place("targets/{target}/lib", NULL, nth, place, sizeof(place)); nth++) {
+        snprintf(home, sizeof(home), "%s", laid(nth ? "jetson" : "server"));
+        snprintf(file, sizeof(file), "%s/%s/libcupti.so.13", nth ? "jetson" : "server", place);
+        lay(FAKE("real13"), file);
+        setenv("CUDA_HOME", home, 1);
+        check_found(NULL, laid(file));
+        unsetenv("CUDA_HOME");
+    }
+}
+
 static void a_library_of_another_major_than_the_loaded_runtime_is_passed_over(void **state) {
     (void)state;
     if (machine_has_a_driver())
@@ -377,6 +393,7 @@ int main(void) {
         cmocka_unit_test(the_copy_in_the_process_comes_before_those_on_disk),
         cmocka_unit_test(a_simulated_copy_in_the_process_comes_after_a_real_one_on_disk),
         cmocka_unit_test(the_library_beside_the_loaded_runtime_is_found_as_pip_lays_it),
+        cmocka_unit_test(a_toolkit_is_looked_through_by_each_name_of_this_processor),
         cmocka_unit_test(a_library_of_another_major_than_the_loaded_runtime_is_passed_over),
         cmocka_unit_test(a_library_named_is_the_only_one_tried),
     };

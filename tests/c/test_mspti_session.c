@@ -2,6 +2,7 @@
 // process that was started without it, and in one that was started with it.
 #include "emulated.h"
 #include "mspti_sessions.h"
+#include "tracers/libraries.h"
 
 #include <sys/stat.h>
 
@@ -171,6 +172,24 @@ static void found_by_home(void) {
     whole();
 }
 
+static void found_by_processor(void) {
+    char root[] = "/tmp/flagprof-cann-XXXXXX", target[64], folder[96], path[128];
+    for (size_t nth = 0; fp_library_place("{target}", NULL, nth, target, sizeof(target)); nth++)
+        continue; // CANN's name is the last
+    CHECK(mkdtemp(root), "no folder");
+    snprintf(folder, sizeof(folder), "%s/%s", root, target);
+    snprintf(path, sizeof(path), "%s/lib64", folder);
+    CHECK_EQUAL(mkdir(folder, 0700), 0);
+    CHECK_EQUAL(symlink(BUILD_DIR "/sim/mspti", path), 0);
+    setenv("ASCEND_HOME_PATH", root, 1);
+    library = NULL;
+    open_tracer();
+    unlink(path);
+    rmdir(folder);
+    rmdir(root);
+    whole();
+}
+
 static void found_beside_ascendcl(void) {
     library = NULL;
     whole();
@@ -180,6 +199,7 @@ static void it_is_found_where_cann_is_and_anything_else_is_refused_with_the_reas
     (void)state;
     run("", named_wrongly);
     run("", found_by_home);
+    run("", found_by_processor);
     run("", found_beside_ascendcl);
     run("no_driver", acl_refused);
     run("no_device", acl_refused);

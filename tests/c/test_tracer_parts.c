@@ -12,6 +12,7 @@
 
 #include "tracers/id_map.h"
 #include "tracers/id_stack.h"
+#include "tracers/libraries.h"
 #include "tracers/ring.h"
 #include "tracers/text_arena.h"
 
@@ -160,6 +161,37 @@ static void a_full_text_arena_keeps_what_it_has_and_still_takes_what_fits(void *
     fp_text_arena_free(arena);
 }
 
+// ---- Places
+
+static void places_are_spelled_as_the_hosts_of_each_processor_have_them(void **state) {
+    (void)state;
+    static const struct {
+        const char *place, *processor, *spelled[3];
+    } rows[] = {
+        { "targets/{target}/lib", "x86_64", { "targets/x86_64-linux/lib" } },
+        { "targets/{target}/lib", "aarch64", { "targets/sbsa-linux/lib", "targets/aarch64-linux/lib" } },
+        { "/opt/cann/{target}/lib64",
+          "aarch64",
+          { "/opt/cann/sbsa-linux/lib64", "/opt/cann/aarch64-linux/lib64" } },
+        { "/usr/lib/{target}-gnu", "x86_64", { "/usr/lib/x86_64-linux-gnu" } },
+        { "/usr/lib/{target}-gnu", "aarch64", { "/usr/lib/sbsa-linux-gnu", "/usr/lib/aarch64-linux-gnu" } },
+        { "lib64", "aarch64", { "lib64" } },
+        { "lib64", "riscv64", { "lib64" } },
+        { "targets/{target}/lib", "riscv64", { NULL } },
+    };
+    char path[64];
+    for (size_t row = 0; row < sizeof(rows) / sizeof(rows[0]); row++) {
+        size_t nth = 0;
+        for (; rows[row].spelled[nth]; nth++) {
+            assert_true(fp_library_place(rows[row].place, rows[row].processor, nth, path, sizeof(path)));
+            assert_string_equal(path, rows[row].spelled[nth]);
+        }
+        assert_false(fp_library_place(rows[row].place, rows[row].processor, nth, path, sizeof(path)));
+    }
+    assert_false(fp_library_place("lib64", NULL, 0, path, 5)); // no room
+    assert_true(fp_library_place("{target}", NULL, 0, path, sizeof(path)));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_full_ring_refuses_and_counts_instead_of_waiting),
@@ -168,6 +200,7 @@ int main(void) {
         cmocka_unit_test(a_stack_too_deep_says_so_and_keeps_what_it_has),
         cmocka_unit_test(wide_ids_never_share_a_narrow_one_and_none_becomes_zero),
         cmocka_unit_test(ids_keep_their_answers_while_the_map_grows),
+        cmocka_unit_test(places_are_spelled_as_the_hosts_of_each_processor_have_them),
         cmocka_unit_test(a_text_is_kept_once_and_outlives_the_one_it_was_copied_from),
         cmocka_unit_test(a_full_text_arena_keeps_what_it_has_and_still_takes_what_fits),
     };
