@@ -103,7 +103,20 @@ def test_every_package_of_the_list_has_a_known_group_a_probe_and_a_reason():
     for line in (SCRIPTS / "packages.txt").read_text().splitlines():
         if line and not line.startswith("#"):
             group, _, probe, reason = line.split(None, 3)
-            assert group in ("build", "test") and probe.split(":")[0] in ("cmd", "header", "file", "python") and reason
+            assert group in ("build", "test", "cross") and reason
+            assert probe.split(":")[0] in ("cmd", "header", "file", "python")
+
+
+# --- sysroot.sh ---
+
+
+def test_arm_libraries_are_never_laid_over_a_folder_of_the_users(tmp_path):
+    mine = tmp_path / "root"
+    mine.mkdir()
+    (mine / "etc").write_text("an Arm system's")
+    done = subprocess.run([SCRIPTS / "sysroot.sh", mine], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and str(mine) in done.stderr
+    assert (mine / "etc").read_text() == "an Arm system's"
 
 
 # --- venv.py ---
