@@ -30,7 +30,7 @@ static const struct {
     { "flush", "late_records=1", with_hip, whole },
     { "barriers", "barriers", with_hip, whole },
     { "arguments", "no_bytes", with_hip, whole },
-    { "owners", "", with_hip, scenario_threads },
+    { "owners", "", with_hip, whole },
     { "nodes", "kfd_nodes=3", with_hip, behind_processors },
     { "deaf", "", bound_too_early, bound_too_early },
     { "op", "", with_dtk, whole },
