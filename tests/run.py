@@ -71,7 +71,7 @@ STEPS = (
     Step("codegen", "the generated tables are those that codegen/ makes", count.codegen, lacks=count.lacks_codegen),
     Step(
         "adaptor",
-        "what is compiled against torch: gcc, clang and clang-tidy have nothing to say",
+        "what is compiled against torch: gcc, clang, clang-tidy and sanitizers have nothing to say",
         torch_units.check,
         ("build",),
         torch_units.lacks,

@@ -92,12 +92,72 @@ def read_one(name, flags):
     return Result(1)
 
 
+# Names and arguments as no vendor should write them, two sessions and a schedule.
+RECORDINGS = """
+import json, os, sys
+import flagprof, torch
+from torch.profiler import ProfilerActivity as A, profile, record_function, schedule
+plan = lambda: schedule(wait=0, warmup=1, active=2, repeat=2)
+seen = []
+def ready(prof):
+    prof.export_chrome_trace(sys.argv[1])
+    prof.key_averages().table()
+    seen.append([flagprof.last_ledger()["complete"], '"cat": "kernel"' in open(sys.argv[1]).read()])
+with profile(activities=[A.CPU, A.PrivateUse1], schedule=plan(), on_trace_ready=ready, record_shapes=True, with_stack=True) as prof:
+    for step in range(6):
+        with record_function("a range"):
+            a = torch.ones(4, 4, requires_grad=True)
+            (a @ a).sum().backward()
+        prof.step()
+with profile(activities=[A.CPU, A.PrivateUse1]) as prof:
+    torch.ones(3)
+ready(prof)
+print(json.dumps(seen))
+"""
+NAMES = (b'quote"', b"back\\slash\\", b"\n\t\x01", "核函数".encode(), b"broken \xff\xc3", b"", b"x" * 8192)
+SANITIZED = ("-O0", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-D_GLIBCXX_ASSERTIONS")
+
+
+def sanitized(flags):
+    name = "recordings with a sanitized adaptor"
+    folder = tree.BUILD / "asan" / "adaptor"
+    folder.mkdir(parents=True, exist_ok=True)
+    echo = next((at for at in (tree.BUILD / "asan" / "echo", tree.BUILD / "echo") if (at / "libflagprof.so").exists()), None)
+    if echo is None:
+        return Result.skip(name, f"no echo accelerator in {tree.BUILD}")
+    unit, library = folder / "all.cc", folder / "adaptor.so"
+    unit.write_text("".join(f'#include "{path}"\n' for path in sorted((tree.ROOT / "src" / "kineto").glob("*.cc"))))
+    compiler = ["g++", *SANITIZED, "-fPIC", "-shared", "-fvisibility=hidden", "-o", library, unit]
+    made = tree.run([*compiler, *flags, echo / "libflagprof.so"], limit_s=600)
+    if made.status:
+        return Result.fail(name, made.output)
+    (folder / "names").write_text("".join(text.hex() + "\n" for text in NAMES))
+    preloaded = [tree.run(["g++", f"-print-file-name={name}"]).output.strip() for name in ("libasan.so", "libstdc++.so")]
+    ran = tree.run(
+        [tree.venv_python(), "-c", RECORDINGS, folder / "trace.json"],
+        limit_s=300,
+        env={
+            **environment(),
+            "FLAGPROF_BUILD": str(echo),
+            "FLAGPROF_ECHO_NAMES": str(folder / "names"),
+            "FLAGOS_TEST_ADAPTOR": str(library),
+            "LD_PRELOAD": " ".join(preloaded),
+            "ASAN_OPTIONS": "detect_leaks=0:strict_string_checks=1",  # Python leaves much behind
+            "UBSAN_OPTIONS": "print_stacktrace=1",
+        },
+    )
+    said = ran.output.strip().splitlines()[-1:]
+    whole = not ran.status and said == [json.dumps([[True, True]] * 3)]
+    return Result(1) if whole else Result.fail(name, f"{ran.why()}\n{ran.output}")
+
+
 def check():
     asked = tree.run([tree.venv_python(), "-c", FLAGS, tree.ROOT], limit_s=120, env=environment())
     if asked.status:
         return Result.fail("the flags of what is compiled against torch", asked.output)
     flags = json.loads(asked.output.splitlines()[-1])
     work = [lambda name=name: build_one(name) for name in BUILDS]
+    work.append(lambda: sanitized(flags["the adaptor"]))
     result = Result()
     lacking = lint.lacks_tidy()
     if lacking:
