@@ -66,6 +66,30 @@ static void judge(struct fp_layout *layout) {
     layout->hits = layout->misses = 0;
 }
 
+// The end of the digits at `at`, with or without a point among them, into *field with it; NULL for what is no
+// number. That nothing follows which belongs to it is for the next stretch to tell.
+static inline const char *digits_end(const char *at, struct fp_trace_field *field) {
+    uint32_t others = digit_others(at);
+    if (!others)
+        return NULL;
+    unsigned size = (unsigned)__builtin_ctz(others), point = size;
+    if (at[size] == '.') {
+        others &= others - 1;
+        if (!others)
+            return NULL;
+        size = (unsigned)__builtin_ctz(others);
+        if (size == point + 1)
+            return NULL;
+    }
+    if (at[0] == '0' && point != 1)
+        return NULL;
+    field->value = at;
+    field->value_size = size;
+    field->type = '0';
+    field->plain = (uint8_t)(point + 1);
+    return at + size;
+}
+
 static const char *follow(const struct fp_layout *layout, struct fp_fast *fast, const char *at,
                           const char *end) {
     struct fp_parsed *event = &fast->event;
@@ -129,7 +153,7 @@ static const char *follow(const struct fp_layout *layout, struct fp_fast *fast, 
                 kind = kind_of(at, field->value_size);
             at = quote + 1;
         } else {
-            at = value_end(at, end, field);
+            at = (unsigned char)(*at - '0') <= 9 ? digits_end(at, field) : value_end(at, end, field);
             if (!at)
                 return NULL;
         }

@@ -53,19 +53,25 @@ static inline const char *closing_quote(const char *at, const char *end) {
 #endif
 }
 
-// The end of the plain number at `at` and the place of its point (or its size); NULL for any other.
-static inline const char *number_end(const char *at, size_t *point) {
+// A bit for each of the 32 bytes at `at` that is no digit.
+static inline uint32_t digit_others(const char *at) {
 #if defined(__SSE2__)
     const __m128i zero = _mm_set1_epi8('0'), nine = _mm_set1_epi8(9);
     __m128i low = _mm_sub_epi8(_mm_loadu_si128((const __m128i *)at), zero);
     __m128i high = _mm_sub_epi8(_mm_loadu_si128((const __m128i *)(at + 16)), zero);
-    uint32_t others = ~((uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_min_epu8(low, nine), low)) |
-                        (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_min_epu8(high, nine), high)) << 16);
+    return ~((uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_min_epu8(low, nine), low)) |
+             (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_min_epu8(high, nine), high)) << 16);
 #else
     uint32_t others = 0;
     for (int i = 0; i < 32; i++)
         others |= (uint32_t)(at[i] < '0' || at[i] > '9') << i;
+    return others;
 #endif
+}
+
+// The end of the plain number at `at` and the place of its point (or its size); NULL for any other.
+static inline const char *number_end(const char *at, size_t *point) {
+    uint32_t others = digit_others(at);
     if (!others)
         return NULL;
     unsigned size = (unsigned)__builtin_ctz(others);
