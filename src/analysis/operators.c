@@ -21,8 +21,8 @@ enum {
 };
 
 static size_t home_of(uint64_t id, size_t mask) {
-    // Ids come nearly in order: neighbours lie side by side, and far ones are thrown apart.
-    return (size_t)(id + (id >> 16) * 0x9E3779B97F4A7C15ULL) & mask;
+    // Ids come nearly in order: a few neighbours lie side by side, and the others are thrown apart.
+    return (size_t)(id + ((id >> 4) * 0x9E3779B97F4A7C15ULL >> 20)) & mask;
 }
 
 static uint8_t mark_of(uint64_t id) {
@@ -59,7 +59,7 @@ static int grow(struct fp_time_by_id *times) {
 }
 
 int fp_time_by_id_add(struct fp_time_by_id *times, uint64_t id, int64_t ns) {
-    if ((!times->entries || times->count * 3 >= times->mask * 2) && grow(times) != 0)
+    if ((!times->entries || times->count * 2 > times->mask) && grow(times) != 0)
         return -ENOMEM;
     size_t at = place_of(times, id);
     struct fp_time_entry *entry = &times->entries[at];
