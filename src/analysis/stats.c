@@ -83,10 +83,7 @@ void fp_stats_free(struct fp_stats *stats) {
     free(stats);
 }
 
-// Room for element `count` in an array of elements of `size` bytes; new room is zero.
-static bool make_room(void *array, uint32_t *room, uint64_t count, size_t size) {
-    if (count < *room)
-        return true;
+static bool grow_room(void *array, uint32_t *room, uint64_t count, size_t size) {
     uint64_t grown_room = *room ? *room : 16;
     while (grown_room <= count)
         grown_room *= 2;
@@ -99,6 +96,11 @@ static bool make_room(void *array, uint32_t *room, uint64_t count, size_t size) 
     *(void **)array = grown;
     *room = (uint32_t)grown_room;
     return true;
+}
+
+// Room for element `count` in an array of elements of `size` bytes; new room is zero.
+static inline bool make_room(void *array, uint32_t *room, uint64_t count, size_t size) {
+    return count < *room || grow_room(array, room, count, size);
 }
 
 // Work without a category (torch_npu's device lanes, home-made exporters) is taken for kernels.
