@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define FRONT_BYTES ((size_t)16 * 1024) // room for the tail of the block before
-#define RING 8
+#define RING 16         // waking a thread on a virtual machine costs as much as reading a block
 #define HALF (RING / 2) // a thread that had to wait sleeps until there is work for a while
 
 struct fp_blocks {
@@ -124,7 +124,7 @@ static void *fill_ahead(void *argument) {
         pthread_mutex_lock(&blocks->lock);
         blocks->filled++;
         blocks->over = block->last;
-        if (blocks->over || blocks->filled - blocks->taken >= HALF)
+        if (blocks->over || blocks->taken < HALF || blocks->filled - blocks->taken >= HALF)
             pthread_cond_signal(&blocks->changed);
     }
     pthread_mutex_unlock(&blocks->lock);
@@ -202,8 +202,9 @@ static struct fp_block *ring_take(struct fp_blocks *blocks) {
         return block;
     }
     pthread_mutex_lock(&blocks->lock);
+    unsigned enough = blocks->taken < HALF ? 1 : HALF; // the first ones are not waited for
     if (blocks->filled == blocks->taken)
-        while (!blocks->over && blocks->filled - blocks->taken < HALF)
+        while (!blocks->over && blocks->filled - blocks->taken < enough)
             pthread_cond_wait(&blocks->changed, &blocks->lock);
     struct fp_block *block = &blocks->ring[blocks->taken++ % RING];
     pthread_mutex_unlock(&blocks->lock);

@@ -193,8 +193,7 @@ static inline const struct fp_trace_field *top_field(const struct fp_parsed *eve
     return event->top[top] == FP_NO_FIELD ? NULL : &event->fields[event->top[top]];
 }
 
-static void read_values(struct fp_parsed *event) {
-    struct fp_values *values = &event->values;
+void fp_fast_values(const struct fp_parsed *event, struct fp_values *values) {
     const struct fp_trace_field *name = top_field(event, FP_TOP_NAME);
     values->fractions = false;
     unsigned known = fp_plain_time(top_field(event, FP_TOP_TS), &values->ts_ns, &values->fractions)
@@ -220,7 +219,6 @@ const char *fp_fast_event(struct fp_fast *fast, const char *begin, const char *e
         fp_layout_learn(&fast->layout, &fast->event);
     }
     fast->event.raw = (struct fp_text){ begin, (size_t)(behind - begin) };
-    read_values(&fast->event);
     return behind;
 }
 

@@ -1,8 +1,8 @@
 // fast.h - an event in its common form, read straight from the text of a clean block.
 //
 // In:  text.
-// Out: the spans of its keys and values, and the plain numbers among them; nothing interned, so that it may be
-//      done in a thread of its own.
+// Out: the spans of its keys and values, nothing interned, nothing converted: so it may be done in a thread
+//      of its own. Then the plain numbers among them, which the other thread has the time for.
 //
 // Private to src/trace.
 #ifndef FLAGPROF_TRACE_FAST_H
@@ -45,7 +45,6 @@ struct fp_parsed {
     uint64_t known_args;
     uint32_t top[FP_TOP_COUNT]; // places among the fields, or FP_NO_FIELD
     char args_type;
-    struct fp_values values;
 };
 
 struct fp_fast {
@@ -84,6 +83,9 @@ void fp_fast_end(struct fp_fast *fast);
 // Reads the event whose '{' is at `begin` into fast->event. Returns what is behind it, or NULL where it must
 // go the long way (also when the text or the room ends).
 const char *fp_fast_event(struct fp_fast *fast, const char *begin, const char *end);
+
+// The values of an event that was read.
+void fp_fast_values(const struct fp_parsed *event, struct fp_values *values);
 
 // The next event's '{' behind `at`, with or without a comma before it; NULL where something else stands
 // there.

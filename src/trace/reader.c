@@ -357,6 +357,7 @@ static enum step step_element(struct fp_reader *reader, char c, struct fp_error 
 // Makes an event that was read straight from the text the current one.
 static enum step adopt(struct fp_reader *reader, const struct fp_parsed *parsed) {
     struct fp_trace_event *event = &reader->event;
+    struct fp_values values;
     event->raw.at = parsed->raw.at;
     event->raw.size = parsed->raw.size;
     event->fields = parsed->fields;
@@ -369,7 +370,8 @@ static enum step adopt(struct fp_reader *reader, const struct fp_parsed *parsed)
         event->known_slot[parsed->args[i].known] = i;
     reader->mild.cause = NULL;
     reader->not_finite = false;
-    return fp_event_finish(reader, parsed->top, &parsed->values) == 0 ? STEP_EVENT : STEP_MEMORY;
+    fp_fast_values(parsed, &values);
+    return fp_event_finish(reader, parsed->top, &values) == 0 ? STEP_EVENT : STEP_MEMORY;
 }
 
 // The next event straight from the text, where that can be done.
