@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define FRONT_BYTES ((size_t)16 * 1024) // room for the tail of the block before
-#define RING 16         // waking a thread on a virtual machine costs as much as reading a block
+#define RING 16
 #define HALF (RING / 2) // a thread that had to wait sleeps until there is work for a while
 
 struct fp_blocks {
