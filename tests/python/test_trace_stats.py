@@ -350,3 +350,9 @@ def test_the_first_screens_of_other_peoples_files_fit_the_page_and_answer(run_cl
         assert any(line.startswith("recorded by  ") for lines in shown.values() for line in lines[:4]), path
         tables = [line for line in shown["stats"][:24] if re.search(r"\bcount +.*total|no events with a duration", line)]
         assert tables, (path, shown["stats"][:24])
+
+
+def test_a_table_that_was_asked_for_and_is_empty_says_so(run_cli, fixtures_dir):
+    path = fixtures_dir / "cases" / "52-crossing-slices.json"
+    assert "no steps" in run_cli("stats", path, "--by", "step").ok().stdout
+    assert "no steps" not in run_cli("stats", path).ok().stdout
