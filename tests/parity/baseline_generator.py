@@ -9,6 +9,7 @@ workload and structure from their folder and not from the package, whose import 
 
 import json
 import pathlib
+import re
 import sys
 import tempfile
 
@@ -48,11 +49,21 @@ def record(torch):
         return json.loads(path.read_text())
 
 
+# What the kernel module says of itself, as nvidia-smi shows it: "580.159.04". The trace holds the CUDA level alone.
+def driver_version(path="/proc/driver/nvidia/version"):
+    try:
+        found = re.search(r"\b\d{3,}\.\d+(\.\d+)?\b", pathlib.Path(path).read_text())
+    except OSError:
+        found = None
+    return found[0] if found else "not told"
+
+
 def versions(torch, trace):
     return {
         "torch": torch.__version__,
         "cuda": torch.version.cuda,
-        "driver": trace.get("cuda_driver_version"),
+        "driver": driver_version(),
+        "driver_cuda": trace.get("cuda_driver_version"),
         "cupti": trace.get("cupti_version"),
         "device": torch.cuda.get_device_name(0),
     }

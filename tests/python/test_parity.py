@@ -51,7 +51,7 @@ def test_the_baselines_versions_and_gaps_are_printed(capsys):
         print("\n" + "\n".join(lines))
     if os.environ.get("FLAGPROF_TABLE"):
         pathlib.Path(os.environ["FLAGPROF_TABLE"]).write_text("\n".join(lines) + "\n")
-    assert {"torch", "cuda", "driver", "cupti", "device"} <= set(BASELINE["made_by"])
+    assert {"torch", "cuda", "driver", "driver_cuda", "cupti", "device"} <= set(BASELINE["made_by"])
     assert all(len(reason) > 20 for reason in gaps.values())
 
 
