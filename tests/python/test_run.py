@@ -106,6 +106,14 @@ def test_each_cmocka_test_counts_and_the_skips_reason_is_the_one_printed(tmp_pat
     assert result.skipped == [("test_it.later", "no driver")]
 
 
+def test_a_failure_under_an_emulator_counts_when_it_comes_again_and_is_told_when_it_does_not(tmp_path, monkeypatch):
+    monkeypatch.setattr(tree, "REPORTS", tmp_path / "reports")
+    always = count.run_emulated(program(tmp_path, "kill -SEGV $$"), {})
+    assert len(always.failures) == 1
+    once = count.run_emulated(program(tmp_path, f"mkdir {tmp_path}/again && kill -SEGV $$; exit 0"), {})
+    assert once.failures == [] and once.passed == 1 and "test_it" in once.shown and "once" in once.shown
+
+
 def test_a_c_test_that_dies_is_a_failure_that_names_the_signal(tmp_path, monkeypatch):
     result = cmocka(tmp_path, monkeypatch, "echo almost; kill -SEGV $$")
     assert len(result.failures) == 1 and "SIGSEGV" in result.failures[0][0] and "almost" in result.failures[0][1]
