@@ -91,7 +91,7 @@ def describe_kernels(events):
 
 def describe_ledger():
     ledger = flagprof.last_ledger()
-    if not ledger:
+    if "complete" not in ledger:
         return "nothing was recorded"
     kinds = ", ".join(f"{kind} {row['kept']} of {row['seen']}" for kind, row in ledger["kinds"].items() if row["seen"])
     return f"{'complete' if ledger['complete'] else 'NOT complete'}; kept in the window: {kinds}"
