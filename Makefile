@@ -63,7 +63,7 @@ test: test-venv cupti roctracer $(if $(FLAGPROF_SYSROOT)$(filter aarch64,$(shell
 test-list:
 	@$(PYTHON) tests/run.py --list
 test-matrix: cupti
-	@$(PYTHON) tests/matrix.py $(TORCH)
+	@$(PYTHON) tests/matrix.py $(if $(JSON),--json $(JSON)) $(TORCH)
 test-layouts: test-venv
 	@$(STEP) "Fetching all sixteen CUPTI releases" $(VENV)/bin/python scripts/fetch_cupti.py --all
 	@FLAGPROF_ALL_RELEASES=1 $(VENV)/bin/python tests/run.py layouts
