@@ -371,8 +371,10 @@ static const char *skip_blanks(const char *at, const char *end) {
 }
 
 struct fp_json_walk fp_json_walk_begin(struct fp_text text) {
+    if (!text.size) // nothing was there: text.at may be NULL
+        return (struct fp_json_walk){ text.at, text.at, false };
     const char *end = text.at + text.size;
-    const char *at = text.size ? skip_blanks(text.at, end) : text.at;
+    const char *at = skip_blanks(text.at, end);
     bool nested = at < end && (*at == '{' || *at == '[');
     return (struct fp_json_walk){ nested ? at + 1 : end, end, nested && *at == '{' };
 }
