@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "analysis/kinds.h"
+#include "analysis/launches.h"
 #include "analysis/marks.h"
 #include "analysis/names.h"
 
@@ -378,125 +379,19 @@ static int pair_marks(struct fp_stats *stats, struct fp_stats_lane *lane) {
     return code;
 }
 
-struct launch_search {
-    const struct fp_stats *stats;
-    struct fp_time_by_id ends;   // of lanes whose correlations are not in order of time
-    struct fp_time_by_id groups; // likewise: the number of the call's group
-    struct {
-        uint32_t lane, role;
-        size_t at;
-    } last; // where a call was found last: the next one is mostly there too
-};
-
-// The calls of a thread carry ascending correlations, so that no table is needed to find one.
-// The next one asked for is mostly the same or one of the next: those are tried first. *at is its place.
-static bool find_in_lane(const struct fp_slices *calls, uint64_t correlation, size_t *at,
-                         struct fp_slice *call) {
-    size_t low = 0, high = calls->count;
-    for (size_t i = *at; i < high && i < *at + 4; i++) {
-        *call = fp_slices_get(calls, i);
-        if (call->id == correlation) {
-            *at = i;
-            return true;
-        }
-    }
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (fp_slices_get(calls, middle).id < correlation)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == calls->count)
-        return false;
-    *call = fp_slices_get(calls, low);
-    if (call->id == correlation)
-        *at = low;
-    return call->id == correlation;
-}
-
-static const enum fp_slice_role call_roles[] = { FP_ROLE_CALL, FP_ROLE_UNLINKED };
-
-static bool find_in_role(const struct launch_search *search, uint32_t lane, uint32_t role,
-                         uint64_t correlation, size_t *at, struct fp_slice *call) {
-    const struct fp_slices *calls = search->stats->lanes[lane].roles[call_roles[role]];
-    return calls && !calls->ids_mixed && find_in_lane(calls, correlation, at, call);
-}
-
-static bool find_call(struct launch_search *search, uint64_t correlation, struct fp_slice *call) {
-    if (search->last.lane < search->stats->lane_count &&
-        find_in_role(search, search->last.lane, search->last.role, correlation, &search->last.at, call))
-        return true;
-    for (uint32_t i = 0; i < search->stats->lane_count; i++)
-        for (uint32_t j = 0; j < sizeof(call_roles) / sizeof(*call_roles); j++) {
-            size_t at = SIZE_MAX; // nothing was asked of this lane last
-            if (find_in_role(search, i, j, correlation, &at, call)) {
-                search->last.lane = i;
-                search->last.role = j;
-                search->last.at = at;
-                return true;
-            }
-        }
-    return false;
-}
-
-static bool launch_end(void *user, uint64_t correlation, int64_t *ns) {
-    struct launch_search *search = user;
-    struct fp_slice call;
-    if (find_call(search, correlation, &call)) {
-        *ns = call.start_ns + call.dur_ns;
-        return true;
-    }
-    return fp_time_by_id_find(&search->ends, correlation, ns);
-}
-
-// Each call's row gets the device time of the work that it launched.
-static void add_launched(struct launch_search *search, struct fp_stats *stats) {
-    for (uint32_t i = 0; i < stats->lane_count; i++)
-        for (size_t j = 0; stats->lanes[i].work && j < stats->lanes[i].work->count; j++) {
-            struct fp_slice work = fp_slices_get(stats->lanes[i].work, j), call;
-            if (work.id == FP_NO_SLICE_ID)
-                continue;
-            int64_t group;
-            if (find_call(search, work.id, &call))
-                stats->groups[call.group].launched_ns += work.dur_ns;
-            else if (fp_time_by_id_find(&search->groups, work.id, &group))
-                stats->groups[group].launched_ns += work.dur_ns;
-        }
-}
-
-static int prepare_calls(struct launch_search *search, const struct fp_slices *calls) {
-    for (size_t j = 0; calls && calls->ids_mixed && j < calls->count; j++) {
-        struct fp_slice call = fp_slices_get(calls, j);
-        int64_t known;
-        if (call.id == FP_NO_SLICE_ID || fp_time_by_id_find(&search->ends, call.id, &known))
-            continue; // the first call of a correlation is the outermost
-        if (fp_time_by_id_add(&search->ends, call.id, call.start_ns + call.dur_ns) != 0 ||
-            fp_time_by_id_add(&search->groups, call.id, call.group) != 0)
-            return -ENOMEM;
-    }
-    return 0;
-}
-
-static int prepare_search(struct launch_search *search) {
-    int code = 0;
-    for (uint32_t i = 0; !code && i < search->stats->lane_count; i++)
-        for (size_t j = 0; !code && j < sizeof(call_roles) / sizeof(*call_roles); j++)
-            code = prepare_calls(search, search->stats->lanes[i].roles[call_roles[j]]);
-    return code;
-}
-
 static int by_window(const void *a, const void *b) {
     const struct fp_stats_step *x = a, *y = b;
     return (x->window.from_ns > y->window.from_ns) - (x->window.from_ns < y->window.from_ns);
 }
 
 static int measure_devices(struct fp_stats *stats) {
-    struct launch_search search = { .stats = stats };
+    struct fp_launches launches;
     struct fp_work_lane *lanes = calloc(stats->lane_count ? stats->lane_count : 1, sizeof(*lanes));
     uint8_t *kinds = malloc(stats->group_count ? stats->group_count : 1);
     struct fp_window_work *windows = calloc(stats->step_count ? stats->step_count : 1, sizeof(*windows));
-    int code = lanes && kinds && windows ? prepare_search(&search) : -ENOMEM;
+    int code = fp_launches_begin(&launches, stats);
+    if (!lanes || !kinds || !windows)
+        code = -ENOMEM;
     for (uint32_t i = 0; !code && i < stats->group_count; i++)
         kinds[i] = stats->groups[i].work_kind;
     size_t all = 0;
@@ -505,7 +400,8 @@ static int measure_devices(struct fp_stats *stats) {
         for (uint32_t i = 0; i < stats->lane_count; i++)
             if (stats->lanes[i].device == (int32_t)device && stats->lanes[i].work)
                 lanes[count++].slices = stats->lanes[i].work;
-        code = fp_work_measure(lanes, count, kinds, launch_end, &search, &stats->devices[device].times);
+        code = fp_work_measure(lanes, count, kinds, fp_launches_end_of, &launches,
+                               &stats->devices[device].times);
     }
     for (uint32_t i = 0; !code && i < stats->lane_count; i++) {
         struct fp_work_lane one = { stats->lanes[i].work };
@@ -525,9 +421,8 @@ static int measure_devices(struct fp_stats *stats) {
             stats->steps[i].window = windows[i];
     }
     if (!code)
-        add_launched(&search, stats);
-    fp_time_by_id_free(&search.ends);
-    fp_time_by_id_free(&search.groups);
+        fp_launches_add(&launches, stats);
+    fp_launches_free(&launches);
     free(windows);
     free(kinds);
     free(lanes);

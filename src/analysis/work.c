@@ -89,7 +89,7 @@ static void account(struct fp_work_times *times, const int64_t *end, int64_t fro
 }
 
 int fp_work_measure(const struct fp_work_lane *lanes, size_t lane_count, const uint8_t *kind_of,
-                    bool (*launch_end)(void *user, uint64_t correlation, int64_t *ns), void *user,
+                    bool (*launch_end)(void *user, const struct fp_slice *work, int64_t *ns), void *user,
                     struct fp_work_times *times) {
     struct merge merge;
     struct fp_slice slice;
@@ -109,7 +109,7 @@ int fp_work_measure(const struct fp_work_lane *lanes, size_t lane_count, const u
         account(times, end, now, slice.start_ns);
         if (slice.start_ns > last) {
             int64_t gap = slice.start_ns - last;
-            if (slice.id == FP_NO_SLICE_ID || !launch_end(user, slice.id, &launched)) {
+            if (slice.id == FP_NO_SLICE_ID || !launch_end(user, &slice, &launched)) {
                 times->idle_unknown_ns += gap;
             } else {
                 int64_t host = launched <= last ? 0 : launched >= slice.start_ns ? gap : launched - last;

@@ -31,10 +31,10 @@ struct fp_work_times {
     int64_t idle_unknown_ns;           // nothing runs, and the next work has no launch in the file
 };
 
-// `kind_of[group]` is enum fp_work_kind. `launch_end` tells when the launch with a correlation was over,
+// `kind_of[group]` is enum fp_work_kind. `launch_end` tells when the launch of a piece of work, which has an id, was over,
 // false where the file has none. 0 or -ENOMEM.
 int fp_work_measure(const struct fp_work_lane *lanes, size_t lane_count, const uint8_t *kind_of,
-                    bool (*launch_end)(void *user, uint64_t correlation, int64_t *ns), void *user,
+                    bool (*launch_end)(void *user, const struct fp_slice *work, int64_t *ns), void *user,
                     struct fp_work_times *times);
 
 // Busy time of the lanes within [from, to), and how many slices begin there. For steps. 0 or -ENOMEM.

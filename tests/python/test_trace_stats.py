@@ -268,6 +268,11 @@ def test_json_holds_what_its_schema_describes_and_nothing_else(run_cli, verb):
                 assert set(row) == set(described), (path.name, key)
 
 
+def test_of_two_calls_of_one_correlation_each_gets_the_work_that_began_after_it(run_cli):
+    report = json.loads(run_cli("stats", case("40"), "--format", "json").ok().stdout)
+    assert {row["name"]: row["device_ns"] for row in report["calls"]} == {"cudaLaunchKernel": 20_000, "npuLaunch": 9_000}
+
+
 def test_an_operators_row_says_how_long_its_calls_took(run_cli, tmp_path):
     slices = [{"ph": "X", "cat": "cpu_op", "name": "op", "pid": 1, "tid": 1, "ts": at * 100, "dur": dur} for at, dur in enumerate((1, 2, 3, 10))]
     path = tmp_path / "a.json"
