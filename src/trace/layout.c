@@ -259,6 +259,19 @@ static int learn_args(struct learning *learning, const struct fp_parsed *event,
     return 1;
 }
 
+// Of a key that stands twice the last one counts, which only a reading of the whole event tells. A stretch learnt from
+// the first would hide that key in every event that has it once.
+static int is_overruled(const struct fp_parsed *event, uint32_t at) {
+    const struct fp_trace_field *field = &event->fields[at];
+    for (unsigned top = 0; top < FP_TOP_NONE; top++) {
+        uint32_t last = event->top[top];
+        if (last != FP_NO_FIELD && last != at && event->fields[last].key_size == field->key_size &&
+            memcmp(event->fields[last].key, field->key, field->key_size) == 0)
+            return 1;
+    }
+    return 0;
+}
+
 void fp_layout_learn(struct fp_layout *layout, const struct fp_parsed *event) {
     if (layout->off || layout->count == NODES)
         return;
@@ -275,6 +288,8 @@ void fp_layout_learn(struct fp_layout *layout, const struct fp_parsed *event) {
         const struct fp_trace_field *field = &event->fields[i];
         bool is_args = field->key_size == 4 && memcmp(field->key, "args", 4) == 0;
         unsigned place = FP_TOP_NONE;
+        if (is_overruled(event, i))
+            return;
         for (unsigned top = 0; top < FP_TOP_NONE; top++)
             if (event->top[top] == i)
                 place = top;

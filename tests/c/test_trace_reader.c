@@ -381,6 +381,38 @@ static void only_jsons_blanks_are_blanks(void **state) {
     }
 }
 
+// What is learnt from an event whose first time was overruled must not hide the time of those that have one. Events
+// before it fill the first block, from which nothing is learnt.
+static void a_key_that_stands_twice_hides_it_in_no_later_event(void **state) {
+    (void)state;
+    enum { BEFORE = 40, FIRST = 10, END = 60 };
+    char text[4096];
+    int size = snprintf(text, sizeof(text), "[");
+    for (int i = 0; i < BEFORE; i++)
+        size += snprintf(text + size, sizeof(text) - (size_t)size, "{\"ph\":\"M\"},");
+    size += snprintf(text + size, sizeof(text) - (size_t)size,
+                     "{\"ph\":\"X\",\"ts\":1,\"dur\":2,\"ts\":%d,\"dur\":%d}", FIRST, FIRST + 10);
+    for (int i = FIRST + 1; i < END; i++)
+        size += snprintf(text + size, sizeof(text) - (size_t)size, ",{\"ph\":\"X\",\"ts\":%d,\"dur\":%d}", i,
+                         i + 10);
+    size += snprintf(text + size, sizeof(text) - (size_t)size, "]");
+    for (size_t block = 64; block <= 8192; block *= 2) {
+        struct fp_reader_options options = { .size = sizeof(options), .threads = 1, .block_bytes = block };
+        struct fp_source *source;
+        struct fp_reader *reader;
+        const struct fp_trace_event *event;
+        int64_t us = FIRST - BEFORE;
+        assert_int_equal(fp_source_open_memory("memory", text, (size_t)size, &source, NULL), 0);
+        assert_int_equal(fp_reader_open_source(source, &options, &reader, NULL), 0);
+        for (; fp_reader_next(reader, &event, NULL) == 1; us++)
+            if (us >= FIRST && (event->ts_ns != us * 1000 || event->dur_ns != (us + 10) * 1000))
+                fail_msg("blocks of %zu: at %" PRId64 " us for %" PRId64 " us", block, event->ts_ns / 1000,
+                         event->dur_ns / 1000);
+        assert_int_equal(us, END);
+        fp_reader_close(reader);
+    }
+}
+
 static void keys_of_args_have_numbers(void **state) {
     (void)state;
     const char text[] =
@@ -444,6 +476,7 @@ int main(void) {
         cmocka_unit_test(what_cannot_be_opened_is_named_in_a_sentence),
         cmocka_unit_test(wide_registers_and_plain_words_find_the_same),
         cmocka_unit_test(only_jsons_blanks_are_blanks),
+        cmocka_unit_test(a_key_that_stands_twice_hides_it_in_no_later_event),
         cmocka_unit_test(keys_of_args_have_numbers),
         cmocka_unit_test(the_header_is_kept_from_both_sides_of_the_list),
     };
