@@ -247,6 +247,12 @@ static enum step step_top(struct fp_reader *reader, char c, struct fp_error *err
     return not_a_trace(reader, err, "no JSON stands at the beginning");
 }
 
+// Where the value that begins with `c` ends, `behind` being the entry behind it. A scalar's end is only known from
+// what follows it, so that everything before that is checked.
+static size_t end_of_value(const struct fp_block *block, char c, size_t behind) {
+    return c == '{' || c == '[' ? block->index[behind - 1] : block->index[behind];
+}
+
 // A key beside the list and its value, or the beginning of the list.
 static enum step step_key(struct fp_reader *reader, struct fp_error *err) {
     const struct fp_block *block = reader->block;
@@ -296,7 +302,7 @@ static enum step step_key(struct fp_reader *reader, struct fp_error *err) {
         return STEP_MEMORY;
     reader->entry = behind;
     reader->place = FP_AT_OBJECT_NEXT;
-    return check_specials(reader, block->index[behind - 1], err) ? STEP_SPECIAL : STEP_ON;
+    return check_specials(reader, end_of_value(block, c, behind), err) ? STEP_SPECIAL : STEP_ON;
 }
 
 static enum step close_object(struct fp_reader *reader) {
@@ -340,9 +346,8 @@ static enum step step_element(struct fp_reader *reader, char c, struct fp_error 
         fp_reader_note_at(reader, FP_NOTE_NOT_AN_OBJECT, block->index[reader->entry], UINT64_MAX, NULL);
         reader->objects_skipped++;
     }
-    // A scalar's end is only known from what follows it; everything before that is checked.
-    size_t end = c == '{' || c == '[' ? block->index[behind - 1] : block->index[behind];
-    if (reader->special < block->special_end && check_specials(reader, end, err) != 0)
+    if (reader->special < block->special_end &&
+        check_specials(reader, end_of_value(block, c, behind), err) != 0)
         return STEP_SPECIAL;
     if (reader->mild.cause)
         meet_mild_fault(reader, err);

@@ -381,6 +381,22 @@ static void only_jsons_blanks_are_blanks(void **state) {
     }
 }
 
+// Beside the list too, and where the next block begins before anything else was read.
+static void a_bare_control_byte_in_a_header_is_a_fault_in_blocks_of_every_size(void **state) {
+    (void)state;
+    for (int width = 1; width < 200; width += 7) {
+        char text[512];
+        int size = snprintf(text, sizeof(text),
+                            "{\"a\":\"x\x01y\",\"%0*d\":1,\"traceEvents\":[{\"ph\":\"X\"}]}", width, 7);
+        for (size_t block = 64; block <= 4096; block *= 2) {
+            struct outcome got = read_text(text, (size_t)size,
+                                           (struct fp_reader_options){ .threads = 1, .block_bytes = block });
+            if (got.code != -EBADMSG)
+                fail_msg("a key of %d bytes in blocks of %zu: code %d", width, block, got.code);
+        }
+    }
+}
+
 // What is learnt from an event whose first time was overruled must not hide the time of those that have one. Events
 // before it fill the first block, from which nothing is learnt.
 static void a_key_that_stands_twice_hides_it_in_no_later_event(void **state) {
@@ -476,6 +492,7 @@ int main(void) {
         cmocka_unit_test(what_cannot_be_opened_is_named_in_a_sentence),
         cmocka_unit_test(wide_registers_and_plain_words_find_the_same),
         cmocka_unit_test(only_jsons_blanks_are_blanks),
+        cmocka_unit_test(a_bare_control_byte_in_a_header_is_a_fault_in_blocks_of_every_size),
         cmocka_unit_test(a_key_that_stands_twice_hides_it_in_no_later_event),
         cmocka_unit_test(keys_of_args_have_numbers),
         cmocka_unit_test(the_header_is_kept_from_both_sides_of_the_list),
