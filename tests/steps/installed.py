@@ -4,6 +4,7 @@
 #      from that the wheel; the wheel goes below a prefix, for the venv that has torch, and tests/python runs on it. What it is
 #      in a venv without torch is a test there (test_wheel.py, FLAGPROF_DIST).
 
+import os
 import shutil
 
 from . import count, tree
@@ -38,7 +39,10 @@ def check():
     shutil.rmtree(folder, ignore_errors=True)
     clean_copy(folder / "clone")
     built = tree.run(
-        [tree.venv_python(), "-m", "build", "--no-isolation", "--outdir", folder / "dist", folder / "clone"], limit_s=900
+        [tree.venv_python(), "-m", "build", "--no-isolation", "--outdir", folder / "dist", folder / "clone"],
+        limit_s=900,
+        # NVIDIA's headers were fetched for the tree and are in no copy: with them the wheel holds the simulated CUPTI.
+        env={"FLAGPROF_CUPTI_DIR": os.environ.get("FLAGPROF_CUPTI_DIR", str(tree.ROOT / "build" / "cupti"))},
     )
     if built.status:
         return Result.fail("python -m build", built.output)
