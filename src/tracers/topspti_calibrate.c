@@ -258,6 +258,12 @@ static enum fp_tops_verdict say(struct judging *judging, enum fp_tops_verdict ve
 
 // ---- Sizes
 
+// A kind found out earlier, perhaps from the last record of a buffer alone, whose room says little of its size.
+static bool reaches(const struct fp_tops_record *place, uint32_t bytes) {
+    bool is_call = place->sort == FP_TOPS_RUNTIME || place->sort == FP_TOPS_DRIVER;
+    return !is_call || (place->cbid + 4u <= bytes && place->correlation + 4u <= bytes);
+}
+
 static enum fp_tops_verdict find_sizes(struct judging *judging) {
     const struct fp_tops_evidence *evidence = judging->evidence;
     for (int last = 0; last < 2; last++) // those that another follows first
@@ -278,6 +284,9 @@ static enum fp_tops_verdict find_sizes(struct judging *judging) {
             continue;
         if (view->bytes < RECORD_BYTES_MIN || view->bytes > RECORD_BYTES_MAX)
             return say(judging, FP_TOPS_DIFFERS, kind, "no record is of such a size");
+        if (!reaches(&judging->found.kinds[kind], view->bytes))
+            return say(judging, FP_TOPS_DIFFERS, kind,
+                       "some are shorter than those that it was found out from");
         view->words = view->bytes / 4 < WORDS ? view->bytes / 4 : WORDS;
         view->wides = view->words / 2;
     }
