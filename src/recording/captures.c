@@ -6,6 +6,8 @@
 
 #include "recording/captures.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,6 +8,7 @@
 // The two ids meet only here: the vendor id is the key, the framework id the value, never the other way
 // round.
 
+#include "base/array.h"
 #include "recording/captures.h"
 #include "recording/store.h"
 

@@ -2,6 +2,8 @@
 
 #include "recording/store.h"
 
+#include "base/array.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,20 +15,6 @@ _Static_assert(FP_KIND_COUNT <= 16, "the kind has four bits in a record");
 _Static_assert(FP_IS_ASYNC < 1 << 12, "the fields have twelve bits in a record");
 
 enum { NOTES_MAX = 8192 };
-
-bool fp_array_reserve(void *array_pointer, size_t count, size_t *capacity, size_t size) {
-    if (count < *capacity)
-        return true;
-    size_t wanted = *capacity ? *capacity + *capacity / 2 : 256;
-    void *array;
-    memcpy(&array, array_pointer, sizeof(array));
-    array = realloc(array, wanted * size);
-    if (!array)
-        return false;
-    memcpy(array_pointer, &array, sizeof(array));
-    *capacity = wanted;
-    return true;
-}
 
 // A large recording's records lie in address space taken once, so that none is ever moved, and in large
 // pages: growing by realloc, page faults took a third of the time of decoding (docs/performance.md). Memory

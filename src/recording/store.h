@@ -48,10 +48,6 @@ void fp_store_close(struct fp_store *store);
 struct fp_sink fp_store_sink(struct fp_store *store);
 size_t fp_store_bytes(const struct fp_store *store); // interned text apart
 
-// Makes room for one more of `size` bytes in an array that grows by half; false: no memory, the array as
-// before.
-bool fp_array_reserve(void *array_pointer, size_t count, size_t *capacity, size_t size);
-
 // window.c: whether a record touches [start_ns, end_ns], both ends inclusive; and dropping those that do not.
 bool fp_window_touches(const struct fp_record *record, int64_t start_ns, int64_t end_ns);
 void fp_store_window(struct fp_store *store, int64_t start_ns, int64_t end_ns);

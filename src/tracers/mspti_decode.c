@@ -2,6 +2,7 @@
 
 #include "tracers/mspti_decode.h"
 
+#include "base/array.h"
 #include "base/log.h"
 #include "tracers/ablation.h"
 #include "tracers/id_map.h"
@@ -187,14 +188,8 @@ static struct waiting *waiting_of(struct fp_mspti_decoder *decoder, const struct
         return &decoder->waiting[*slot - 1];
     if (decoder->count == WAITING_MAX)
         settle_half(decoder, sink);
-    if (decoder->count == decoder->capacity) {
-        size_t capacity = decoder->capacity ? decoder->capacity * 2 : 256;
-        struct waiting *grown = realloc(decoder->waiting, capacity * sizeof(*grown));
-        if (!grown)
-            return NULL;
-        decoder->waiting = grown;
-        decoder->capacity = capacity;
-    }
+    if (!fp_array_reserve(&decoder->waiting, decoder->count, &decoder->capacity, sizeof(*decoder->waiting)))
+        return NULL;
     if (decoder->count * 2 > decoder->mask && !fill_slots(decoder, (decoder->mask + 1) * 2))
         return NULL;
     struct waiting *entry = &decoder->waiting[decoder->count++];

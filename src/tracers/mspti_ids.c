@@ -7,6 +7,8 @@
 
 #include "tracers/mspti_ids.h"
 
+#include "base/array.h"
+
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -281,24 +283,9 @@ static struct track *track_of(const struct fp_mspti_ids *ids, enum fp_id_kind ki
     return NULL;
 }
 
-static bool make_room(void **items, size_t count, size_t *capacity, size_t bytes) {
-    if (count < *capacity)
-        return true;
-    size_t bigger = *capacity ? *capacity * 2 : 64;
-    void *grown = realloc(*items, bigger * bytes);
-    if (!grown)
-        return false;
-    *items = grown;
-    *capacity = bigger;
-    return true;
-}
-
 static void follow_push(struct fp_mspti_ids *ids, struct track *track, const struct entry *entry) {
-    void *stack = track->stack;
-    if (make_room(&stack, track->depth, &track->room, sizeof(*track->stack))) {
-        track->stack = stack;
+    if (fp_array_reserve(&track->stack, track->depth, &track->room, sizeof(*track->stack)))
         track->stack[track->depth++] = (struct layer){ entry->id, false };
-    }
     open_id(ids, entry);
 }
 
@@ -327,10 +314,8 @@ static void follow_pop(struct fp_mspti_ids *ids, struct track *track, const stru
 }
 
 static void mark_moment(struct track *track, const struct entry *entry) {
-    void *moments = track->moments;
-    if (!make_room(&moments, track->count, &track->capacity, sizeof(*track->moments)))
+    if (!fp_array_reserve(&track->moments, track->count, &track->capacity, sizeof(*track->moments)))
         return;
-    track->moments = moments;
     track->moments[track->count++] = (struct moment){
         .since = entry->now,
         .id = track->depth ? track->stack[track->depth - 1].id : 0,

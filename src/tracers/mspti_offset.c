@@ -7,9 +7,11 @@
 
 #include "tracers/mspti_offset.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 
-enum { WINDOW_CALLS = 128, FIRST_ROOM = 256, FROM_EDGE_NS = 100000 };
+enum { WINDOW_CALLS = 128, FROM_EDGE_NS = 100000 };
 
 struct fp_mspti_offset_sample {
     uint64_t start;
@@ -20,16 +22,6 @@ struct edge {
     int64_t at;
     int step; // 1: a range begins, -1: one has ended
 };
-
-static void *room_for(void *items, size_t count, size_t *capacity, size_t bytes) {
-    if (count < *capacity)
-        return items;
-    size_t bigger = *capacity ? *capacity * 2 : FIRST_ROOM;
-    void *grown = realloc(items, bigger * bytes);
-    if (grown)
-        *capacity = bigger;
-    return grown;
-}
 
 void fp_mspti_offsets_begin(struct fp_mspti_offsets *offsets) {
     offsets->sample_count = offsets->window_count = 0;
@@ -44,14 +36,10 @@ void fp_mspti_offsets_free(struct fp_mspti_offsets *offsets) {
 void fp_mspti_offsets_add(struct fp_mspti_offsets *offsets, uint64_t start, uint64_t end, uint64_t pushed,
                           uint64_t popped) {
     struct fp_mspti_offset_sample sample = { start, (int64_t)(pushed - start), (int64_t)(popped - end) };
-    if (sample.least > sample.greatest)
-        return;
-    struct fp_mspti_offset_sample *samples =
-        room_for(offsets->samples, offsets->sample_count, &offsets->sample_capacity, sizeof(*samples));
-    if (!samples)
-        return;
-    offsets->samples = samples;
-    samples[offsets->sample_count++] = sample;
+    if (sample.least <= sample.greatest &&
+        fp_array_reserve(&offsets->samples, offsets->sample_count, &offsets->sample_capacity,
+                         sizeof(*offsets->samples)))
+        offsets->samples[offsets->sample_count++] = sample;
 }
 
 static int by_start(const void *left, const void *right) {
@@ -95,12 +83,10 @@ void fp_mspti_offsets_settle(struct fp_mspti_offsets *offsets) {
         qsort(offsets->samples, offsets->sample_count, sizeof(*offsets->samples), by_start);
     for (size_t at = 0; at < offsets->sample_count; at += WINDOW_CALLS) {
         size_t left = offsets->sample_count - at, count = left < WINDOW_CALLS ? left : WINDOW_CALLS;
-        struct fp_mspti_offset_window *windows =
-            room_for(offsets->windows, offsets->window_count, &offsets->window_capacity, sizeof(*windows));
-        if (!windows)
+        if (!fp_array_reserve(&offsets->windows, offsets->window_count, &offsets->window_capacity,
+                              sizeof(*offsets->windows)))
             return;
-        offsets->windows = windows;
-        windows[offsets->window_count++] = (struct fp_mspti_offset_window){
+        offsets->windows[offsets->window_count++] = (struct fp_mspti_offset_window){
             .since = offsets->samples[at].start,
             .offset = agreed(offsets->samples + at, count),
         };

@@ -5,6 +5,7 @@
 
 #include "tracers/nested_calls.h"
 
+#include "base/array.h"
 #include "tracers/id_set.h"
 
 #include <stdlib.h>
@@ -77,15 +78,10 @@ void fp_nested_calls_driver_call(struct fp_nested_calls *nested, const struct fp
                                  fp_call_settled_fn settled, void *owner) {
     if (nested->count == WAITING_MAX)
         settle_first(nested, WAITING_MAX / 2, settled, owner);
-    if (nested->count == nested->capacity) {
-        size_t capacity = nested->capacity ? nested->capacity * 2 : 64;
-        struct waiting *grown = realloc(nested->waiting, capacity * sizeof(*grown));
-        if (!grown) { // better shown without waiting than not at all
-            settled(owner, call, fp_id_set_has(&nested->runtime, call->correlation));
-            return;
-        }
-        nested->waiting = grown;
-        nested->capacity = capacity;
+    if (!fp_array_reserve(&nested->waiting, nested->count, &nested->capacity, sizeof(*nested->waiting))) {
+        // Better shown without waiting than not at all.
+        settled(owner, call, fp_id_set_has(&nested->runtime, call->correlation));
+        return;
     }
     struct waiting *waiting = &nested->waiting[nested->count++];
     *waiting = (struct waiting){ .call = *call };

@@ -2,6 +2,7 @@
 
 #include "tracers/roctracer_decode.h"
 
+#include "base/array.h"
 #include "base/log.h"
 #include "tracers/ablation.h"
 #include "tracers/calls.h"
@@ -328,14 +329,9 @@ static void emit_work(struct fp_roc_decoder *decoder, const struct fp_sink *sink
 }
 
 static bool hold(struct fp_roc_decoder *decoder, const struct fp_roc_work *work) {
-    if (decoder->held_count == decoder->held_capacity) {
-        size_t capacity = decoder->held_capacity ? decoder->held_capacity * 2 : 256;
-        struct fp_roc_work *held = realloc(decoder->held, capacity * sizeof(*held));
-        if (!held)
-            return false;
-        decoder->held = held;
-        decoder->held_capacity = capacity;
-    }
+    if (!fp_array_reserve(&decoder->held, decoder->held_count, &decoder->held_capacity,
+                          sizeof(*decoder->held)))
+        return false;
     decoder->held[decoder->held_count++] = *work;
     return true;
 }

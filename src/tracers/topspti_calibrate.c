@@ -12,6 +12,7 @@
 
 #include "tracers/topspti_calibrate.h"
 
+#include "base/array.h"
 #include "tracers/ablation.h"
 #include "tracers/calls.h"
 
@@ -89,20 +90,6 @@ struct judging {
 
 // ---- Memory
 
-static bool grow(void **items, size_t *capacity, size_t count, size_t size, size_t most) {
-    if (count < *capacity)
-        return true;
-    if (count >= most)
-        return false;
-    size_t larger = *capacity ? *capacity * 2 : 1024;
-    void *grown = realloc(*items, larger * size);
-    if (!grown)
-        return false;
-    *items = grown;
-    *capacity = larger;
-    return true;
-}
-
 struct fp_tops_evidence *fp_tops_evidence_new(void) {
     struct fp_tops_evidence *evidence = calloc(1, sizeof(*evidence));
     if (evidence)
@@ -121,8 +108,9 @@ void fp_tops_evidence_free(struct fp_tops_evidence *evidence) {
 
 static void add_known(struct fp_tops_evidence *evidence, uint32_t correlation,
                       const struct fp_tops_call *call) {
-    if (!grow((void **)&evidence->calls, &evidence->call_capacity, evidence->call_count,
-              sizeof(*evidence->calls), KNOWN_CALLS_MAX)) {
+    if (evidence->call_count == KNOWN_CALLS_MAX ||
+        !fp_array_reserve(&evidence->calls, evidence->call_count, &evidence->call_capacity,
+                          sizeof(*evidence->calls))) {
         evidence->overflow = true;
         return;
     }
@@ -160,8 +148,9 @@ bool fp_tops_evidence_add_call(struct fp_tops_evidence *evidence, const struct f
         add_known(evidence, call->words[layout->callback.correlation / 4], call);
         return !evidence->overflow;
     }
-    if (!grow((void **)&evidence->raw, &evidence->raw_capacity, evidence->raw_count, sizeof(*evidence->raw),
-              RAW_CALLS_MAX)) {
+    if (evidence->raw_count == RAW_CALLS_MAX ||
+        !fp_array_reserve(&evidence->raw, evidence->raw_count, &evidence->raw_capacity,
+                          sizeof(*evidence->raw))) {
         evidence->overflow = true;
         return false;
     }
@@ -198,8 +187,8 @@ void fp_tops_evidence_add_buffer(struct fp_tops_evidence *evidence, const struct
         uint32_t kind = fp_tops_word(at, 0);
         if (!is_armed(session, kind))
             continue; // of a sort that nobody asked for: the decoder counts it
-        if (!grow((void **)&evidence->records, &evidence->record_capacity, evidence->record_count,
-                  sizeof(*evidence->records), SIZE_MAX / 64)) {
+        if (!fp_array_reserve(&evidence->records, evidence->record_count, &evidence->record_capacity,
+                              sizeof(*evidence->records))) {
             evidence->overflow = true;
             return;
         }

@@ -2,6 +2,7 @@
 
 #include "tracers/topspti_decode.h"
 
+#include "base/array.h"
 #include "base/log.h"
 #include "tracers/ablation.h"
 #include "tracers/calls.h"
@@ -70,15 +71,9 @@ static void keep_thread(struct fp_tops_decoder *decoder, const struct fp_tops_ca
     for (size_t at = 0; at < decoder->thread_count; at++)
         if (decoder->threads[at].system == call->thread)
             return;
-    if (decoder->thread_count == decoder->thread_capacity) {
-        size_t capacity = decoder->thread_capacity ? decoder->thread_capacity * 2 : 16;
-        struct thread *grown = realloc(decoder->threads, capacity * sizeof(*grown));
-        if (!grown)
-            return;
-        decoder->threads = grown;
-        decoder->thread_capacity = capacity;
-    }
-    decoder->threads[decoder->thread_count++] = (struct thread){ call->pthread, call->thread };
+    if (fp_array_reserve(&decoder->threads, decoder->thread_count, &decoder->thread_capacity,
+                         sizeof(*decoder->threads)))
+        decoder->threads[decoder->thread_count++] = (struct thread){ call->pthread, call->thread };
 }
 
 void fp_tops_decode_call(struct fp_tops_decoder *decoder, const struct fp_sink *sink,

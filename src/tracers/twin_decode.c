@@ -6,6 +6,7 @@
 
 #include "tracers/twin_decode.h"
 
+#include "base/array.h"
 #include "base/log.h"
 #include "tracers/ablation.h"
 #include "tracers/calls.h"
@@ -301,14 +302,9 @@ static void settle_driver_call(void *owner, const struct fp_call_record *call, b
 // `call` may be one of those kept already, which move when room is made.
 static bool keep_unnamed(struct fp_twin_decoder *decoder, const struct fp_call_record *call) {
     struct fp_call_record kept = *call;
-    if (decoder->unnamed_count == decoder->unnamed_capacity) {
-        size_t capacity = decoder->unnamed_capacity ? decoder->unnamed_capacity * 2 : 256;
-        struct fp_call_record *grown = realloc(decoder->unnamed, capacity * sizeof(*grown));
-        if (!grown)
-            return false;
-        decoder->unnamed = grown;
-        decoder->unnamed_capacity = capacity;
-    }
+    if (!fp_array_reserve(&decoder->unnamed, decoder->unnamed_count, &decoder->unnamed_capacity,
+                          sizeof(*decoder->unnamed)))
+        return false;
     decoder->unnamed[decoder->unnamed_count++] = kept;
     return true;
 }

@@ -5,6 +5,8 @@
 
 #include "tracers/twin_window.h"
 
+#include "base/array.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -96,15 +98,9 @@ bool fp_twin_window_was_used(const struct fp_twin_window *window) {
 }
 
 void fp_twin_window_call(struct fp_twin_window *window, uint32_t thread, uint64_t start, fp_vendor_id id) {
-    if (window->call_count == window->call_capacity) {
-        size_t capacity = window->call_capacity ? window->call_capacity * 2 : 256;
-        struct call *grown = realloc(window->calls, capacity * sizeof(*grown));
-        if (!grown)
-            return; // the call stays without an operator
-        window->calls = grown;
-        window->call_capacity = capacity;
-    }
-    window->calls[window->call_count++] = (struct call){ start, thread, id.value };
+    // Without memory the call stays without an operator.
+    if (fp_array_reserve(&window->calls, window->call_count, &window->call_capacity, sizeof(*window->calls)))
+        window->calls[window->call_count++] = (struct call){ start, thread, id.value };
 }
 
 // ---- Bringing them together
