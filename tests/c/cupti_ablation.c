@@ -3,7 +3,7 @@
 //
 // In:  the tracer built with FP_ABLATION, the facade of CUPTI 13.0.
 // Out: a table's rows, each run twice.
-#include "twin_sessions.h"
+#include "ablation.h"
 
 #include "tracers/cupti.h"
 
@@ -63,13 +63,7 @@ static void without_its_countermeasure_each_silent_fault_is_noticed(void **state
         skip();
     }
     for (size_t at = 0; at < sizeof(rows) / sizeof(rows[0]); at++) {
-        unsetenv("FLAGOS_TEST_ABLATE");
-        run(rows[at].faults, rows[at].scenario);
-        setenv("FLAGOS_TEST_ABLATE", rows[at].countermeasure, 1);
-        int status = run_case(rows[at].faults, rows[at].scenario);
-        if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-            fail_msg("without \"%s\" under [%s]: nothing was noticed", rows[at].countermeasure,
-                     rows[at].faults);
+        check_noticed(rows[at].countermeasure, rows[at].faults, rows[at].scenario, 1);
     }
 }
 

@@ -2,6 +2,7 @@
 // passes with it must fail without it.
 //
 // In:  the tracer built with FP_ABLATION, the facade. Out: a table's rows, each run twice.
+#include "ablation.h"
 #include "mspti_sessions.h"
 
 static const struct {
@@ -19,20 +20,12 @@ static const struct {
     { "devices", "", on_physical_devices },
 };
 
-enum { CHANCES = 10 };
+enum { CHANCES = 10 }; // two threads have to meet for one of them
 
 static void without_its_countermeasure_each_silent_fault_is_noticed(void **state) {
     (void)state;
     for (size_t at = 0; at < sizeof(rows) / sizeof(rows[0]); at++) {
-        unsetenv("FLAGOS_TEST_ABLATE");
-        run(rows[at].faults, rows[at].scenario);
-        setenv("FLAGOS_TEST_ABLATE", rows[at].countermeasure, 1);
-        int status = 0; // two threads have to meet for one of them: they are given some chances
-        for (int turn = 0; turn < CHANCES && WIFEXITED(status) && WEXITSTATUS(status) == 0; turn++)
-            status = run_case(rows[at].faults, rows[at].scenario);
-        if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-            fail_msg("without \"%s\" under [%s]: nothing was noticed", rows[at].countermeasure,
-                     rows[at].faults);
+        check_noticed(rows[at].countermeasure, rows[at].faults, rows[at].scenario, CHANCES);
     }
 }
 

@@ -3,6 +3,7 @@
 //
 // In:  the tracer built with FP_ABLATION, the facades of AMD's libraries and of DTK's.
 // Out: a table's rows, each run twice.
+#include "ablation.h"
 #include "roctracer_sessions.h"
 
 // A first sample that was 0 presses all that ran into the session's last moment, where no single time is absurd.
@@ -41,13 +42,7 @@ static void without_its_countermeasure_each_silent_fault_is_noticed(void **state
     (void)state;
     for (size_t at = 0; at < sizeof(rows) / sizeof(rows[0]); at++) {
         wanted = rows[at].scenario;
-        unsetenv("FLAGOS_TEST_ABLATE");
-        run(rows[at].faults, rows[at].libraries);
-        setenv("FLAGOS_TEST_ABLATE", rows[at].countermeasure, 1);
-        int status = run_case(rows[at].faults, rows[at].libraries);
-        if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-            fail_msg("without \"%s\" under [%s]: nothing was noticed", rows[at].countermeasure,
-                     rows[at].faults);
+        check_noticed(rows[at].countermeasure, rows[at].faults, rows[at].libraries, 1);
     }
 }
 

@@ -159,32 +159,33 @@ static void named_wrongly(void) {
     refused_for(NULL, -ENOENT, "ASCEND_HOME_PATH");
 }
 
-static void found_by_home(void) {
-    char root[] = "/tmp/flagprof-cann-XXXXXX", path[96];
-    CHECK(mkdtemp(root), "no folder");
-    snprintf(path, sizeof(path), "%s/lib64", root);
+// Opens the library that is to be found in `folder`'s lib64 below ASCEND_HOME_PATH.
+static void open_found_in(const char *folder, const char *home) {
+    char path[128];
+    snprintf(path, sizeof(path), "%s/lib64", folder);
     CHECK_EQUAL(symlink(BUILD_DIR "/sim/mspti", path), 0);
-    setenv("ASCEND_HOME_PATH", root, 1);
+    setenv("ASCEND_HOME_PATH", home, 1);
     library = NULL;
     open_tracer();
     unlink(path);
+}
+
+static void found_by_home(void) {
+    char root[] = "/tmp/flagprof-cann-XXXXXX";
+    CHECK(mkdtemp(root), "no folder");
+    open_found_in(root, root);
     rmdir(root);
     whole();
 }
 
 static void found_by_processor(void) {
-    char root[] = "/tmp/flagprof-cann-XXXXXX", target[64], folder[96], path[128];
+    char root[] = "/tmp/flagprof-cann-XXXXXX", target[64], folder[96];
     for (size_t nth = 0; fp_library_place("{target}", NULL, nth, target, sizeof(target)); nth++)
         continue; // CANN's name is the last
     CHECK(mkdtemp(root), "no folder");
     snprintf(folder, sizeof(folder), "%s/%s", root, target);
-    snprintf(path, sizeof(path), "%s/lib64", folder);
     CHECK_EQUAL(mkdir(folder, 0700), 0);
-    CHECK_EQUAL(symlink(BUILD_DIR "/sim/mspti", path), 0);
-    setenv("ASCEND_HOME_PATH", root, 1);
-    library = NULL;
-    open_tracer();
-    unlink(path);
+    open_found_in(folder, root);
     rmdir(folder);
     rmdir(root);
     whole();

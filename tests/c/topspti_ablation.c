@@ -3,13 +3,12 @@
 //
 // In:  the tracer built with FP_ABLATION, the facade.
 // Out: a table's rows, each run twice.
+#include "ablation.h"
 #include "topspti_truth.h"
 
 static void all_of_it(void) {
     record();
-    CHECK_EQUAL(collected_count(&all, FP_KIND_KERNEL), truth.kernels);
-    CHECK_EQUAL(collected_count(&all, FP_KIND_MEMCPY), truth.copies);
-    CHECK_EQUAL(collected_count(&all, FP_KIND_MEMSET), truth.sets);
+    check_counts();
     CHECK_EQUAL(collected_lost(&all), 0);
     check_owners();
     for (size_t at = 0; at < all.event_count; at++)
@@ -39,13 +38,7 @@ static void without_its_countermeasure_each_silent_fault_is_noticed(void **state
     for (size_t at = 0; at < sizeof(rows) / sizeof(rows[0]); at++) {
         ops = rows[at].ops;
         library = rows[at].library;
-        unsetenv("FLAGOS_TEST_ABLATE");
-        run(rows[at].faults, rows[at].scenario);
-        setenv("FLAGOS_TEST_ABLATE", rows[at].countermeasure, 1);
-        int status = run_case(rows[at].faults, rows[at].scenario);
-        if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-            fail_msg("%s without \"%s\" under [%s]: nothing was noticed", ops->name, rows[at].countermeasure,
-                     rows[at].faults);
+        check_noticed(rows[at].countermeasure, rows[at].faults, rows[at].scenario, 1);
     }
 }
 

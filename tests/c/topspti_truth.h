@@ -114,9 +114,7 @@ static inline void check_truth(void) {
 static bool has_callbacks = true;
 
 static inline void check_complete(void) {
-    CHECK_EQUAL(collected_count(&all, FP_KIND_KERNEL), truth.kernels);
-    CHECK_EQUAL(collected_count(&all, FP_KIND_MEMCPY), truth.copies);
-    CHECK_EQUAL(collected_count(&all, FP_KIND_MEMSET), truth.sets);
+    check_counts();
     CHECK_EQUAL(collected_lost(&all), 0);
     if (has_callbacks)
         check_owners();

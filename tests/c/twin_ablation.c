@@ -3,7 +3,7 @@
 //
 // In:  the tracers built with FP_ABLATION, the facades.
 // Out: a table's rows, each run twice.
-#include "twin_sessions.h"
+#include "ablation.h"
 
 #include "tracers/cupti.h"
 #include "tracers/mcpti.h"
@@ -56,7 +56,7 @@ static const struct {
     { "mupti", "window", "no_external_records", scenario_faulty_but_whole },
 };
 
-enum { CHANCES = 10 };
+enum { CHANCES = 10 }; // a deadlock needs two threads to meet
 
 static void without_its_countermeasure_each_silent_fault_is_noticed(void **state) {
     (void)state;
@@ -66,15 +66,7 @@ static void without_its_countermeasure_each_silent_fault_is_noticed(void **state
             vendor++;
         ops = vendor->ops;
         library = vendor->library;
-        unsetenv("FLAGOS_TEST_ABLATE");
-        run(rows[at].faults, rows[at].scenario);
-        setenv("FLAGOS_TEST_ABLATE", rows[at].countermeasure, 1);
-        int status = 0; // a deadlock needs two threads to meet: they are given some chances
-        for (int turn = 0; turn < CHANCES && WIFEXITED(status) && WEXITSTATUS(status) == 0; turn++)
-            status = run_case(rows[at].faults, rows[at].scenario);
-        if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-            fail_msg("%s without \"%s\" under [%s]: nothing was noticed", rows[at].vendor,
-                     rows[at].countermeasure, rows[at].faults);
+        check_noticed(rows[at].countermeasure, rows[at].faults, rows[at].scenario, CHANCES);
     }
 }
 
