@@ -81,7 +81,7 @@ static void read_each(struct fp_text value, unsigned depth, struct fp_producer *
 static struct fp_text first_device(const struct fp_reader *reader) {
     struct fp_json_walk walk = fp_json_walk_begin(header(reader, "deviceProperties"));
     struct fp_trace_field field;
-    if (header(reader, "deviceProperties").size && fp_json_walk_next(&walk, &field))
+    if (fp_json_walk_next(&walk, &field))
         return member(fp_field_text(&field), "name");
     return (struct fp_text){ NULL, 0 };
 }
