@@ -7,8 +7,10 @@
 
 #include <cmocka.h>
 
-#include "tracers/mspti_ids.h"
 #include "tracers/mspti_offset.h"
+
+// With its insides: no call can lose its processor at a wanted place.
+#include "tracers/mspti_ids.c" // NOLINT(bugprone-suspicious-include)
 
 enum { A = 11, B = 12, LOG = 1 << 12 };
 
@@ -131,6 +133,22 @@ static void what_a_session_before_left_on_the_stack_is_none_of_this_ones(void **
 
 // ---- The log
 
+static void a_thread_that_is_still_at_its_entry_holds_up_nobody_elses(void **state) {
+    (void)state;
+    uint64_t place = atomic_fetch_add(&ids->used, 1); // A has taken it, and lost its processor
+    struct entry *late = &ids->log[place];
+    push(B, 2);
+    assert_true(is_true(B, 2));
+    assert_false(is_true(A, 1));
+    late->now = now;
+    late->id = 1;
+    late->thread = A;
+    late->kind = FP_ID_OPERATOR;
+    atomic_store(&late->turn, place + 1);
+    assert_true(is_true(A, 1));
+    assert_true(is_true(B, 2));
+}
+
 static void a_log_that_is_read_when_it_asks_goes_round(void **state) {
     (void)state;
     for (uint64_t id = 0; id < LOG * 3; id++) {
@@ -213,6 +231,7 @@ int main(void) {
         TEST(an_id_under_one_that_went_early_is_in_doubt),
         TEST(a_pop_may_be_known_before_the_push_that_it_took),
         TEST(what_a_session_before_left_on_the_stack_is_none_of_this_ones),
+        TEST(a_thread_that_is_still_at_its_entry_holds_up_nobody_elses),
         TEST(a_log_that_is_read_when_it_asks_goes_round),
         TEST(what_did_not_fit_into_the_log_is_unknown_and_not_the_last_that_did),
         TEST(clocks_of_which_nothing_is_known_agree),
