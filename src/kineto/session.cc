@@ -239,9 +239,11 @@ void Session::popUserCorrelationId() {
     fp_pop(FP_ID_RANGE);
 }
 
+// A Kineto that knows CUDA lists CUDA's devices by itself, kept from its CUPTI or not [MEASURED, torch 2.11]: ours
+// would stand there a second time.
 std::string Session::getDeviceProperties() {
     std::string properties;
-    if (accelerator_)
+    if (accelerator_ && !as_cuda_)
         guarded("describing the devices", [&] { properties = device_properties(accelerator_); });
     return properties;
 }
