@@ -4,7 +4,8 @@
 
 Reads FOLDER/WORKLOAD.{torch,flagprof}.json.gz (tests/hardware/record.py). Equal must be, as multisets: kernel names with
 grid, block, registers, shared memory, blocks and warps per SM and occupancy; copies and fills with name and bytes; for each
-kernel the API call that launched it and the operator that owns it. Exits 1 when something differs that no rule below explains.
+kernel the API call that launched it and the operator that owns it; for each collective's kernel what it says of the
+collective; the ranges drawn above device work; the devices that the header lists. Exits 1 when something differs that no rule below explains.
 """
 
 import collections
@@ -23,6 +24,16 @@ KERNEL_KEYS = (
     "est. achieved occupancy %",
     "queued",
 )
+COLLECTIVE_KEYS = (
+    "Collective name",
+    "Group size",
+    "dtype",
+    "In msg nelems",
+    "Out msg nelems",
+    "Process Group Name",
+    "Process Group Description",
+    "Process Group Ranks",
+)
 DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 HOST = ("cuda_runtime", "cuda_driver", "privateuse1_runtime", "privateuse1_driver")
 
@@ -39,10 +50,12 @@ def freeze(value):
 class Trace:
     def __init__(self, document):
         self.header = {key for key in document if key != "traceEvents"}
+        self.devices = collections.Counter(json.dumps(device, sort_keys=True) for device in document["deviceProperties"])
         events = [event for event in document["traceEvents"] if event.get("ph") == "X"]
         self.device = [event for event in events if event.get("cat") in DEVICE]
         self.host = [event for event in events if event.get("cat") in HOST]
         self.categories = collections.Counter(event.get("cat") for event in events)
+        self.ranges = collections.Counter(event["name"] for event in events if event.get("cat") == "gpu_user_annotation")
         self.flows = collections.Counter(event["ph"] for event in document["traceEvents"] if event.get("cat") == "ac2g")
         self.keys = collections.defaultdict(set)
         for event in events:
@@ -60,6 +73,13 @@ class Trace:
             (event["name"], *(freeze(event["args"].get(key)) for key in KERNEL_KEYS))
             for event in self.device
             if event["cat"] == "kernel"
+        )
+
+    def collectives(self):
+        return collections.Counter(
+            (event["name"], *(freeze(event["args"].get(key)) for key in COLLECTIVE_KEYS))
+            for event in self.device
+            if "Collective name" in event["args"]
         )
 
     def transfers(self):
@@ -98,6 +118,9 @@ def compare(folder, workload):
     must += differences("kernels", ours.kernels(), theirs.kernels())
     must += differences("copies and fills", ours.transfers(), theirs.transfers())
     must += differences("launching call", ours.launches(), theirs.launches())
+    must += differences("collectives", ours.collectives(), theirs.collectives())
+    must += differences("ranges on the device", ours.ranges, theirs.ranges)
+    must += differences("devices of the header", ours.devices, theirs.devices)
     must += differences("owner", ours.owners(), theirs.owners())
     our_keys = {plain(category): keys for category, keys in ours.keys.items()}
     for category, keys in theirs.keys.items():

@@ -1,14 +1,16 @@
 """Records one workload in this process, by torch's own profiler or by FlagProf, and writes what both can be held against.
 
     python tests/hardware/record.py WORKLOAD --by torch|flagprof [--device cuda] --out FOLDER
+    python -m torch.distributed.run --standalone --nproc-per-node 2 tests/hardware/record.py ddp --by ... --out FOLDER
 
 Writes FOLDER/WORKLOAD.BY.json.gz (the trace), FOLDER/WORKLOAD.BY.averages.json (key_averages of the same run) and, for
-FlagProf, FOLDER/WORKLOAD.BY.ledger.json. One workload and one profiler a process: two users of one activity library
-would disturb each other. The workloads here know nothing of either.
+FlagProf, FOLDER/WORKLOAD.BY.ledger.json; each rank of ddp writes its own, as ddp_rankN. One workload and one profiler a
+process: two users of one activity library would disturb each other. The workloads here know nothing of either.
 """
 
 import argparse
 import json
+import os
 import pathlib
 import sys
 
@@ -96,7 +98,44 @@ def two_devices(device):
     return total.item()
 
 
-WORKLOADS = {"parity": parity.run, "train": train, "streams": streams, "graph": graph, "two_devices": two_devices}
+def ddp(device):
+    """Three steps of a model of which every rank has a copy: each step's gradients go through all-reduces; then a broadcast,
+    an all-gather and a reduce-scatter by hand. One device a rank."""
+    del device
+    own = torch.device("cuda", torch.cuda.current_device())
+    if ddp.model is None:
+        torch.manual_seed(0)
+        layers = [torch.nn.Linear(512, 512) for _ in range(4)]
+        ddp.model = torch.nn.parallel.DistributedDataParallel(torch.nn.Sequential(*layers).to(own), bucket_cap_mb=1)
+    optimizer = torch.optim.SGD(ddp.model.parameters(), lr=1e-3)
+    data = torch.randn(64, 512, device=own)
+    for _ in range(3):
+        with torch.profiler.record_function("step"):
+            optimizer.zero_grad()
+            loss = ddp.model(data).square().mean()
+            loss.backward()
+            optimizer.step()
+    ranks = torch.distributed.get_world_size()
+    part = torch.ones(1024, device=own)
+    whole = torch.empty(1024 * ranks, device=own)
+    torch.distributed.broadcast(part, 0)
+    torch.distributed.all_gather_into_tensor(whole, part)
+    torch.distributed.reduce_scatter_tensor(part, whole)
+    torch.cuda.synchronize()
+    return loss.item()
+
+
+ddp.model = None
+
+
+WORKLOADS = {
+    "parity": parity.run,
+    "train": train,
+    "streams": streams,
+    "graph": graph,
+    "two_devices": two_devices,
+    "ddp": ddp,
+}
 
 
 def averages(profile):
@@ -135,12 +174,17 @@ def main():
         else:
             __import__(options.device)
         wanted = [kinds.CPU, kinds.PrivateUse1]
+    stem = options.workload
+    if options.workload == "ddp":
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+        torch.distributed.init_process_group("nccl")
+        stem = f"ddp_rank{torch.distributed.get_rank()}"
     run(options.device)  # what only the first run does (libraries, algorithms) is not compared
     synchronize(options.device)
-    with torch.profiler.profile(activities=wanted) as profile:
+    with torch.profiler.profile(activities=wanted, record_shapes=options.workload == "ddp") as profile:
         result = run(options.device)
     options.out.mkdir(parents=True, exist_ok=True)
-    stem = f"{options.workload}.{options.by}"
+    stem += f".{options.by}"
     profile.export_chrome_trace(str(options.out / f"{stem}.json.gz"))
     (options.out / f"{stem}.averages.json").write_text(json.dumps(averages(profile), indent=1))
     if options.by == "flagprof":
@@ -148,6 +192,8 @@ def main():
         (options.out / f"{stem}.ledger.json").write_text(json.dumps(ledger, indent=1))
         print(stem, "ledger complete:", ledger.get("complete"))
     print(stem, "result", result)
+    if options.workload == "ddp":
+        torch.distributed.destroy_process_group()
 
 
 if __name__ == "__main__":
