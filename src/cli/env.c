@@ -81,9 +81,10 @@ int fp_env_main(int argc, char **argv) {
         .summary = "what to start a program with, so that all of it is recorded",
         .synopsis = "[-- COMMAND [ARGUMENT ...]]",
         .text =
-            "Some vendors record copies, sets and collectives only where their library was in the process\n"
-            "from its start (Huawei's MSPTI). Prints the LD_PRELOAD line for this machine, with what\n"
-            "LD_PRELOAD holds already; nothing where no such library is here, or it is named already.\n"
+            "Some vendors record copies and sets only where their library was in the process from its start\n"
+            "(Huawei's MSPTI; collectives too, where it has only their older kind). Prints the LD_PRELOAD\n"
+            "line for this machine, with what LD_PRELOAD holds already; nothing where no such library is\n"
+            "here, or it is named already.\n"
             "With a command, runs that one command so. Do not export the line for a whole job: every\n"
             "process that is started would carry the vendor's hooks (docs/ascend.md).\n",
         .examples = "  flagprof env\n"

@@ -25,7 +25,7 @@ struct fp_mspti_library {
 int fp_mspti_library_find(struct fp_mspti_library *library, const char *named, struct fp_error *err);
 int fp_mspti_library_bind(struct fp_mspti_library *library, struct fp_error *err);
 
-// The file that has to be in a process from its start for copies, sets and collectives to be recorded.
+// The file that has to be in a process from its start for copies, sets and the older kind of collectives to be recorded.
 int fp_mspti_preload(char *path, size_t capacity, struct fp_error *err);
 
 // Whether libmspti.so was in the link map when the process started, as far as could be seen when FlagProf was

@@ -48,3 +48,8 @@ def test_a_command_that_cannot_be_run_is_said(tree):
     for arguments in (("--", "/nowhere/program"), ("--",), ("program",)):
         done = env(tree, *arguments)
         assert done.returncode == 2 and done.stderr.startswith("flagprof env: ") and done.stdout == "", arguments
+
+
+def test_the_help_says_that_collectives_need_the_line_by_their_older_kind_alone(tree):
+    said = " ".join(env(tree, "--help").stdout.split())
+    assert "collectives too, where it has only their older kind" in said and "copies, sets and collectives" not in said
