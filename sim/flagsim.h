@@ -146,6 +146,14 @@ enum {
     FLAGSIM_LAUNCH_EXTENDED = 1u << 1,
 };
 
+// What is known of a collective: a kernel that waits for those of the other ranks. Texts live as names do.
+typedef struct flagsim_collective {
+    const char *call; // the library's function; NULL: no collective
+    const char *algorithm, *group;
+    uint64_t count;     // elements
+    uint32_t data_type; // the library's number
+} flagsim_collective;
+
 // What is known of a kernel before it runs. `name` is the mangled name and must stay valid for the process's
 // life (a literal, or flagsim_intern); everything else is copied.
 typedef struct flagsim_kernel_info {
@@ -156,6 +164,7 @@ typedef struct flagsim_kernel_info {
     uint32_t local_bytes_per_thread;
     uint32_t flags;           // FLAGSIM_LAUNCH_*
     uint32_t min_duration_ns; // the stream stays busy at least so long; 0: as long as the function takes
+    flagsim_collective collective;
 } flagsim_kernel_info;
 
 // From here on (until false) calls of this thread count as made through the lower interface. For the lower

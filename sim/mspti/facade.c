@@ -50,6 +50,11 @@ enum field {
     ASYNC,
     EXTERNAL_KIND,
     EXTERNAL_ID,
+    DATA_TYPE,
+    COUNT,
+    ALGORITHM,
+    GROUP,
+    BAND_WIDTH,
     FIELDS
 };
 
@@ -67,7 +72,14 @@ static const struct layout {
                          [TYPE] = 36,
                          [NAME] = 44 } },
     [MSPTI_API] = { 48, { [START] = 4, [END] = 12, [PROCESS] = 20, [THREAD] = 24, [ID] = 28, [NAME] = 36 } },
-    [MSPTI_HCCL] = { 56, { [START] = 4, [END] = 12 } },
+    [MSPTI_HCCL] = { 56,
+                     { [START] = 4,
+                       [END] = 12,
+                       [DEVICE] = 20,
+                       [STREAM] = 24,
+                       [BAND_WIDTH] = 28,
+                       [NAME] = 36,
+                       [GROUP] = 44 } },
     [MSPTI_MEMORY] = { 64, { [START] = 20, [END] = 28, [ID] = 12 } },
     [MSPTI_MEMSET] = { 56,
                        { [VALUE] = 4,
@@ -88,7 +100,17 @@ static const struct layout {
                          [ID] = 40,
                          [ASYNC] = 48 } },
     [MSPTI_EXTERNAL] = { 24, { [EXTERNAL_KIND] = 4, [EXTERNAL_ID] = 8, [ID] = 16 } },
-    [MSPTI_COMMUNICATION] = { 72, { [START] = 24, [END] = 32, [ID] = 64 } },
+    [MSPTI_COMMUNICATION] = { 72,
+                              { [DATA_TYPE] = 4,
+                                [COUNT] = 8,
+                                [DEVICE] = 16,
+                                [STREAM] = 20,
+                                [START] = 24,
+                                [END] = 32,
+                                [ALGORITHM] = 40,
+                                [NAME] = 48,
+                                [GROUP] = 56,
+                                [ID] = 64 } },
     [MSPTI_ACL_API] = { 48,
                         { [START] = 4, [END] = 12, [PROCESS] = 20, [THREAD] = 24, [ID] = 28, [NAME] = 36 } },
     [MSPTI_NODE_API] = { 48,
@@ -268,14 +290,16 @@ static void write_level(const flagsim_api_call *call, uint32_t level, const char
     finish(&record, FLAGSIM_RECORD_RUNTIME, 0);
 }
 
-// The inner level returns first. A launch below the runtime's interface has that level alone.
+// The inner level returns first. A launch below the runtime's interface has that level alone. A collective's
+// outermost is HCCL's own function [GUESS].
 static void on_exit_(void *user, const flagsim_api_call *call) {
-    const char *name = acl_names[call->api];
+    const char *collective = call->kernel ? call->kernel->collective.call : NULL;
+    const char *name = collective ? collective : acl_names[call->api];
     (void)user;
     if (call->api == FLAGSIM_API_LAUNCH) {
         write_level(call, MSPTI_RUNTIME_API, "rtKernelLaunch", call->low_level ? 0 : 20);
         if (!call->low_level)
-            write_level(call, MSPTI_NODE_API, "launch", 10);
+            write_level(call, MSPTI_NODE_API, collective ? call->kernel->name : "launch", 10);
     } else if (is_memory_call(call->api)) {
         write_level(call, MSPTI_RUNTIME_API, call->api >= FLAGSIM_API_MEMSET ? "rtMemset" : "rtMemcpy", 20);
     }
@@ -288,12 +312,47 @@ static bool every(flagsim_fault fault, uint64_t number) {
     return step && number % step == 0;
 }
 
-// Kernels alone: copies and sets are the interposer's, which sees the host's call and nothing of the device.
+static bool preload_names_us(void);
+
+// The newer kind, in any process; the older one, which has no id, where the process was started with us [CODE].
+static void write_collective(const flagsim_activity *activity, uint32_t kind) {
+    const flagsim_collective *collective = &activity->of.kernel.info->collective;
+    const double band_width = 21.5;
+    struct record record;
+    fc_work work;
+    if (!fc_armed_for(kind, activity) || (kind == MSPTI_HCCL && !preload_names_us()) ||
+        !fc_shape(activity, FLAGSIM_RECORD_KERNEL, &work))
+        return;
+    begin(&record, kind);
+    put64(&record, START, work.start);
+    put64(&record, END, work.end);
+    put32(&record, DEVICE, mspti_physical_device(activity->device));
+    put32(&record, STREAM, activity->stream);
+    put_text(&record, NAME, work.name);
+    put_text(&record, GROUP, collective->group);
+    if (kind == MSPTI_HCCL) {
+        memcpy(record.bytes + record.layout->at[BAND_WIDTH], &band_width, sizeof band_width);
+    } else {
+        put32(&record, DATA_TYPE, collective->data_type);
+        put64(&record, COUNT, collective->count);
+        put_text(&record, ALGORITHM, collective->algorithm);
+        put64(&record, ID, id_of(activity->correlation));
+    }
+    finish(&record, FLAGSIM_RECORD_KERNEL, work.flaws);
+}
+
+// Kernels and collectives alone: copies and sets are the interposer's, which sees the host's call and nothing of
+// the device. Whether a collective has kernels' records too is not known; here it has none.
 static void on_activity(void *user, const flagsim_activity *activity) {
     static _Atomic uint64_t kernels;
     struct record record;
     fc_work work;
     (void)user;
+    if (activity->kind == FLAGSIM_ACTIVITY_KERNEL && activity->of.kernel.info->collective.call) {
+        write_collective(activity, MSPTI_COMMUNICATION);
+        write_collective(activity, MSPTI_HCCL);
+        return;
+    }
     if (activity->kind != FLAGSIM_ACTIVITY_KERNEL || !fc_armed_for(MSPTI_KERNEL, activity) ||
         !fc_shape(activity, FLAGSIM_RECORD_KERNEL, &work))
         return;
@@ -501,6 +560,8 @@ int msptiActivityEnable(int kind) {
     if (kind <= 0 || kind >= (is_old ? MSPTI_ACL_API : MSPTI_KINDS))
         return INVALID_PARAMETER;
     if (kind == MSPTI_NODE_API && flagsim_fault_on(FLAGSIM_FAULT_no_node_api))
+        return INVALID_PARAMETER;
+    if (kind == MSPTI_COMMUNICATION && flagsim_fault_on(FLAGSIM_FAULT_no_communication))
         return INVALID_PARAMETER;
     if (!is_old && needs_preload(kind) && !preload_names_us())
         return WITHOUT_LD_PRELOAD; // an old release takes the kind and writes nothing

@@ -498,8 +498,8 @@ static void report_lost(struct fp_tracer *tracer, const struct fp_sink *sink) {
     tracer->counts_at_start.refused = now.refused;
 }
 
-// Calls that copied or set, and not one record of it, though MSPTI took the kind: older releases do not say
-// that they need the library from the process's start.
+// Calls that copied, set or were collectives, and not one record of it, though MSPTI took the kind: older
+// releases do not say that they need the library from the process's start.
 static void judge_silence(struct fp_tracer *tracer, const struct fp_sink *sink) {
     const struct fp_mspti_seen *seen = fp_mspti_decoder_seen(tracer->decoder);
     bool is_told = answer_of(tracer, FP_MSPTI_MEMCPY) != FP_MSPTI_SUCCESS || tracer->note_count > 0;
@@ -508,6 +508,11 @@ static void judge_silence(struct fp_tracer *tracer, const struct fp_sink *sink) 
             sink->owner,
             "MSPTI gave no record of the copies or sets that were called: libmspti.so has to be in the "
             "process from its start, and be reached through the process's global symbols. " HOW);
+    bool asked = answer_of(tracer, FP_MSPTI_COMMUNICATION) == FP_MSPTI_SUCCESS ||
+                 answer_of(tracer, FP_MSPTI_HCCL) == FP_MSPTI_SUCCESS;
+    if (asked && seen->collective_calls && !seen->collectives)
+        sink->note(sink->owner, "MSPTI took the kind of collectives and gave no record of those that were "
+                                "called: libmspti.so may have to be in the process from its start. " HOW);
 }
 
 static void end_drain(struct fp_tracer *tracer, const struct fp_sink *sink) {

@@ -21,7 +21,7 @@ enum { FIRST_SLOTS = 4096, WAITING_MAX = 1 << 16, EXTRAS = 5, CLEAN_ENOUGH = 16 
 
 // What a call may be the call of. A correlation id has one call; which sort is asked for shows by its device
 // record.
-enum sort { SORT_KERNEL, SORT_MEMORY, SORTS };
+enum sort { SORT_KERNEL, SORT_MEMORY, SORT_COLLECTIVE, SORTS };
 
 struct call {
     uint64_t start, end, name;
@@ -206,16 +206,26 @@ struct word {
 };
 
 // The names that tell a call of each sort; 0: it may be one all the same, but another is preferred. Vendor's
-// spellings differ by level [CODE].
+// spellings differ by level [CODE]; of collectives the library's own functions are meant [GUESS].
 static uint8_t score_of(const char *name, enum sort sort) {
-    static const struct word words[SORTS][6] = {
+    static const struct word words[SORTS][9] = {
         [SORT_KERNEL] = { { "LaunchKernel", 3 },
                           { "ExecuteKernel", 3 },
                           { "KernelLaunch", 2 },
                           { "aclmdlRIExecute", 2 },
                           { "aclmdlExecute", 2 } },
         [SORT_MEMORY] = { { "Memcpy", 3 }, { "MemCopy", 3 }, { "Memset", 3 }, { "MemSet", 3 } },
+        [SORT_COLLECTIVE] = { { "HcclAll", 3 }, // AllReduce, AllGather, AlltoAll
+                              { "HcclBroadcast", 3 },
+                              { "HcclReduce", 3 },
+                              { "HcclScatter", 3 },
+                              { "HcclSend", 3 },
+                              { "HcclRecv", 3 },
+                              { "HcclBatchSendRecv", 3 },
+                              { "HcclBarrier", 3 } },
     };
+    if (sort == SORT_COLLECTIVE && name && name[0] != 'H') // as nearly all are
+        return 0;
     for (const struct word *word = words[sort]; name && word->text; word++)
         if (strstr(name, word->text))
             return word->score;
@@ -287,17 +297,22 @@ static bool is_better(const struct call *call, const struct call *than, enum sor
 }
 
 static uint8_t highest(const struct call *call) {
-    return call->scores[SORT_KERNEL] > call->scores[SORT_MEMORY] ? call->scores[SORT_KERNEL]
-                                                                 : call->scores[SORT_MEMORY];
+    uint8_t highest = 0;
+    for (int sort = 0; sort < SORTS; sort++)
+        highest = call->scores[sort] > highest ? call->scores[sort] : highest;
+    return highest;
 }
 
-// Of two calls apart the launch has drawn the id; else the one that moves memory, which draws ids where it is
-// interposed.
+// Of two calls apart the launch has drawn the id, or the collective; else the one that moves memory, which draws
+// ids where it is interposed.
 static bool is_stronger(const struct call *call, const struct waiting *entry) {
-    const struct call *kernel = &entry->best[SORT_KERNEL], *memory = &entry->best[SORT_MEMORY];
-    if (call->scores[SORT_KERNEL] || kernel->scores[SORT_KERNEL])
-        return call->scores[SORT_KERNEL] > kernel->scores[SORT_KERNEL];
-    return call->scores[SORT_MEMORY] > memory->scores[SORT_MEMORY];
+    static const enum sort order[] = { SORT_KERNEL, SORT_COLLECTIVE, SORT_MEMORY };
+    for (size_t at = 0; at < SORTS; at++) {
+        uint8_t its = call->scores[order[at]], known = entry->best[order[at]].scores[order[at]];
+        if (its || known)
+            return its > known;
+    }
+    return false;
 }
 
 static void join_call(struct fp_mspti_decoder *decoder, const struct fp_sink *sink, struct waiting *entry,
@@ -343,6 +358,7 @@ static void decode_call(struct fp_mspti_decoder *decoder, const struct fp_sink *
         call.scores[sort] = score_of(name, (enum sort)sort);
     if (call.scores[SORT_MEMORY] && fp_mspti_word(record, 0) != FP_MSPTI_RUNTIME_API)
         (*(is_set(name) ? &decoder->seen.set_calls : &decoder->seen.copy_calls))++;
+    decoder->seen.collective_calls += call.scores[SORT_COLLECTIVE] > 0;
     struct waiting *entry = waiting_of(decoder, sink, id);
     if (!entry || fp_ablated("levels"))
         emit_call(decoder, sink, &call, narrow(decoder, id), highest(&call) > 0);
@@ -412,6 +428,20 @@ static void compare_clocks(struct fp_mspti_decoder *decoder, size_t count) {
     fp_mspti_offsets_settle(&decoder->offsets);
 }
 
+// By the device's records, where there are some; else by what the calls are named. That a collective must start
+// device work is not known, so one without a record is not missed.
+static enum sort sort_of(const struct waiting *entry) {
+    const struct call *kernel = &entry->best[SORT_KERNEL], *memory = &entry->best[SORT_MEMORY],
+                      *collective = &entry->best[SORT_COLLECTIVE];
+    if (entry->device)
+        return entry->device == 1 << SORT_MEMORY       ? SORT_MEMORY
+               : entry->device == 1 << SORT_COLLECTIVE ? SORT_COLLECTIVE
+                                                       : SORT_KERNEL;
+    if (collective->scores[SORT_COLLECTIVE])
+        return SORT_COLLECTIVE;
+    return memory->scores[SORT_MEMORY] > kernel->scores[SORT_KERNEL] ? SORT_MEMORY : SORT_KERNEL;
+}
+
 static void settle(struct fp_mspti_decoder *decoder, const struct fp_sink *sink, struct waiting *entry) {
     emit_apart(decoder, sink, entry);
     fp_vendor_id id = narrow(decoder, entry->id);
@@ -420,16 +450,15 @@ static void settle(struct fp_mspti_decoder *decoder, const struct fp_sink *sink,
         if (owner.present)
             sink->correlate(sink->owner, id, (enum fp_id_kind)kind, owner.value);
     }
-    const struct call *kernel = &entry->best[SORT_KERNEL], *memory = &entry->best[SORT_MEMORY];
-    if (!kernel->present || fp_ablated("levels"))
+    if (!entry->best[SORT_KERNEL].present || fp_ablated("levels"))
         return;
-    bool is_memory = entry->device ? entry->device == 1 << SORT_MEMORY
-                                   : memory->scores[SORT_MEMORY] > kernel->scores[SORT_KERNEL];
-    const struct call *call = is_memory ? memory : kernel;
+    enum sort sort = sort_of(entry);
+    const struct call *call = &entry->best[sort];
     const char *name = text_at(decoder, call->name);
-    bool is_recorded = !is_memory || (name && is_set(name) ? decoder->options.sets : decoder->options.copies);
-    bool starts = entry->device || (call->scores[is_memory ? SORT_MEMORY : SORT_KERNEL] && is_recorded);
-    emit_call(decoder, sink, call, id, starts);
+    bool is_recorded =
+        sort == SORT_KERNEL ||
+        (sort == SORT_MEMORY && (name && is_set(name) ? decoder->options.sets : decoder->options.copies));
+    emit_call(decoder, sink, call, id, entry->device || (call->scores[sort] && is_recorded));
 }
 
 static void settle_first(struct fp_mspti_decoder *decoder, const struct fp_sink *sink, size_t count) {
@@ -556,7 +585,8 @@ static void decode_communication(struct fp_mspti_decoder *decoder, const struct 
     struct fp_extra extras[EXTRAS];
     struct fp_event event = { .kind = FP_KIND_KERNEL, .extras = extras };
     uint32_t type = fp_mspti_word(record, FP_MSPTI_COMM_TYPE);
-    begin_work(decoder, sink, &event, fp_mspti_wide(record, FP_MSPTI_COMM_ID), SORT_KERNEL);
+    decoder->seen.collectives++;
+    begin_work(decoder, sink, &event, fp_mspti_wide(record, FP_MSPTI_COMM_ID), SORT_COLLECTIVE);
     if (!take_times(decoder, sink, &event, fp_mspti_wide(record, FP_MSPTI_COMM_START),
                     fp_mspti_wide(record, FP_MSPTI_COMM_END)))
         return;
@@ -579,6 +609,7 @@ static void decode_communication(struct fp_mspti_decoder *decoder, const struct 
 static void decode_hccl(struct fp_mspti_decoder *decoder, const struct fp_sink *sink, const uint8_t *record) {
     struct fp_extra extras[EXTRAS];
     struct fp_event event = { .kind = FP_KIND_KERNEL, .extras = extras }; // it carries no correlation id
+    decoder->seen.collectives++;
     if (!take_times(decoder, sink, &event, fp_mspti_wide(record, FP_MSPTI_HCCL_START),
                     fp_mspti_wide(record, FP_MSPTI_HCCL_END)))
         return;

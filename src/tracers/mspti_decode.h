@@ -4,7 +4,7 @@
 // Out: events, correlations and losses in the sink. Device work is handed over at once. A host call waits
 //      until the other records of its correlation id are known, since MSPTI writes one for each level of its
 //      software that a call passes (ACL, node, runtime) and one of them alone is the call: a launch for a
-//      kernel, a copy or a set for memory.
+//      kernel, a copy or a set for memory, HCCL's function for a collective.
 #ifndef FP_TRACERS_MSPTI_DECODE_H
 #define FP_TRACERS_MSPTI_DECODE_H
 
@@ -31,7 +31,7 @@ struct fp_mspti_decoder_options {
 struct fp_mspti_decoder;
 
 struct fp_mspti_seen { // in this session
-    uint64_t copies, sets, copy_calls, set_calls, strange_times;
+    uint64_t copies, sets, collectives, copy_calls, set_calls, collective_calls, strange_times;
 };
 
 struct fp_mspti_decoder *

@@ -14,6 +14,7 @@
 
 #define MSPTI BUILD_DIR "/sim/mspti/libmspti.so"
 #define ASCENDCL BUILD_DIR "/sim/mspti/libascendcl.so"
+#define HCCL BUILD_DIR "/sim/mspti/libhccl.so"
 
 static bool is_preloaded; // this process was started with libmspti.so
 

@@ -291,25 +291,47 @@ static void a_set_carries_what_its_record_says(void **state) {
                      FP_HAS_BYTES | FP_HAS_VALUE | FP_IS_ASYNC);
 }
 
-static void a_collective_is_device_work_with_its_count_its_type_and_its_group(void **state) {
-    (void)state;
+static void add_collective(uint64_t start, uint64_t id) {
     put32(0, 9);
     put32(4, 11);
     put64(8, 1024);
     put32(16, 4);
     put32(20, 2);
-    put64(24, NOW + 5);
-    put64(32, NOW + 9);
+    put64(24, NOW + start);
+    put64(32, NOW + start + 4);
     put_text(40, "mesh");
     put_text(48, "hcom_allReduce_");
     put_text(56, "group0");
-    put64(64, 12);
+    put64(64, id);
     buffer.valid += 72;
+}
+
+static void a_collective_is_device_work_with_its_count_its_type_and_its_group(void **state) {
+    (void)state;
+    add_collective(5, 12);
     decode_all();
     assert_string_equal(name_of(only(FP_KIND_KERNEL)), "hcom_allReduce_");
     assert_int_equal(all.events[0].event.extra_count, 4);
     assert_int_equal(all.events[0].extras[0].value.integer, 1024);
     assert_string_equal(collected_name(&all, all.events[0].extras[3].value.text), "BFP16");
+}
+
+static void a_collectives_call_is_hccls_function_and_no_later_copy_takes_its_place(void **state) {
+    (void)state;
+    options.copies = false;
+    add_call(12, 30, 40, 7, 5, "rtKernelLaunch");
+    add_call(10, 20, 90, 7, 5, "HcclAllReduce");
+    add_call(10, 110, 190, 7, 5, "aclrtMemcpyAsync"); // which draws no id, and carries the last one
+    add_collective(200, 5);
+    add_call(10, 220, 290, 7, 6, "HcclAllGather"); // draws one, and has nothing done on a device
+    add_call(10, 310, 390, 7, 6, "aclrtMemcpyAsync");
+    decode_all();
+    assert_int_equal(collected_count(&all, FP_KIND_RUNTIME), 4);
+    assert_int_equal(named("HcclAllReduce")->vendor_id.value, only(FP_KIND_KERNEL)->vendor_id.value);
+    assert_true(named("HcclAllReduce")->fields & FP_IS_LAUNCH);
+    assert_int_equal(named("aclrtMemcpyAsync")->vendor_id.value, 0);
+    assert_int_not_equal(named("HcclAllGather")->vendor_id.value, 0);
+    assert_false(named("HcclAllGather")->fields & FP_IS_LAUNCH);
 }
 
 static void a_device_that_is_not_visible_keeps_its_number_and_that_is_said(void **state) {
@@ -393,6 +415,7 @@ int main(void) {
         TEST(records_of_a_call_may_lie_far_apart_and_many_wait_at_once),
         TEST(a_set_carries_what_its_record_says),
         TEST(a_collective_is_device_work_with_its_count_its_type_and_its_group),
+        TEST(a_collectives_call_is_hccls_function_and_no_later_copy_takes_its_place),
         TEST(a_device_that_is_not_visible_keeps_its_number_and_that_is_said),
         TEST(behind_unknown_records_the_walk_goes_on_and_each_is_counted),
         TEST(what_is_cut_or_cannot_be_taken_up_again_is_said),

@@ -112,6 +112,125 @@ static void an_old_release_with_one_kind_of_calls_gives_the_same(void **state) {
     run("old_release,tiny_buffers", whole_though_drained_on_the_way);
 }
 
+// ---- Collectives
+
+enum { ELEMENTS = 96, RANKS = 2 };
+
+typedef int (*hccl_init)(uint32_t, int32_t *, void **);
+typedef int (*hccl_all_reduce)(void *, void *, uint64_t, int, int, void *, void *);
+
+static uint32_t streams[RANKS];
+
+// Each device gives its number and one more, in float; and is given 3.
+static void reduce_between_devices(void) {
+    int32_t devices[RANKS] = { 0, 1 };
+    void *comms[RANKS];
+    float *numbers[RANKS];
+    flagsim_stream *stream[RANKS];
+    CHECK(dlopen(HCCL, RTLD_NOW | RTLD_GLOBAL), "%s", dlerror());
+    CHECK_EQUAL(CALL("HcclCommInitAll", hccl_init, RANKS, devices, comms), 0);
+    for (int rank = 0; rank < RANKS; rank++) {
+        CHECK_EQUAL(flagsim_set_device(rank), 0);
+        CHECK_EQUAL(flagsim_stream_create(&stream[rank]), 0);
+        CHECK_EQUAL(flagsim_malloc((void **)&numbers[rank], ELEMENTS * sizeof(float)), 0);
+        for (int at = 0; at < ELEMENTS; at++)
+            numbers[rank][at] = (float)(rank + 1);
+        streams[rank] = flagsim_stream_id(stream[rank]);
+    }
+    push(FP_ID_OPERATOR, OPERATOR + 5);
+    for (int rank = 0; rank < RANKS; rank++) {
+        CHECK_EQUAL(flagsim_set_device(rank), 0);
+        CHECK_EQUAL(CALL("HcclAllReduce", hccl_all_reduce, numbers[rank], numbers[rank], ELEMENTS, 4, 0,
+                         comms[rank], stream[rank]),
+                    0);
+    }
+    pop(FP_ID_OPERATOR);
+    for (int rank = 0; rank < RANKS; rank++) {
+        CHECK_EQUAL(flagsim_stream_synchronize(stream[rank]), 0);
+        CHECK(numbers[rank][0] == 3 && numbers[rank][ELEMENTS - 1] == 3, "it was not reduced");
+    }
+    CHECK_EQUAL(flagsim_set_device(0), 0);
+}
+
+static void record_collectives(void) {
+    load_ascendcl();
+    open_tracer();
+    collect_begin(&all);
+    start();
+    launch(7);
+    reduce_between_devices();
+    launch(8);
+    flagsim_device_synchronize();
+    CHECK_EQUAL(stop(), 0);
+    CHECK_EQUAL(collected_lost(&all), 0);
+}
+
+static bool is_collective(const struct fp_event *event) {
+    return event->kind == FP_KIND_KERNEL && name_is(event, "hcom_allReduce_");
+}
+
+static void expect_text(const struct fp_extra *extra, const char *key, const char *text) {
+    CHECK(strcmp(collected_name(&all, extra->key), key) == 0, "%s", collected_name(&all, extra->key));
+    CHECK(strcmp(collected_name(&all, extra->value.text), text) == 0, "%s is %s", key,
+          collected_name(&all, extra->value.text));
+}
+
+static void with_the_newer_kind(void) {
+    size_t found = 0;
+    record_collectives();
+    CHECK_EQUAL(collected_count(&all, FP_KIND_KERNEL), RANKS + 2);
+    for (size_t at = 0; at < all.event_count; at++) {
+        const struct fp_event *event = &all.events[at].event;
+        const struct fp_extra *extras = all.events[at].extras;
+        if (!is_collective(event))
+            continue;
+        const struct fp_event *call = call_of(event->vendor_id.value);
+        CHECK(call && name_is(call, "HcclAllReduce"), "another call began it");
+        CHECK_EQUAL(collected_id(&all, FP_ID_OPERATOR, event->vendor_id.value), OPERATOR + 5);
+        CHECK(event->device < RANKS && event->fields & FP_HAS_STREAM, "where is it?");
+        CHECK_EQUAL(event->stream, streams[event->device]);
+        CHECK_EQUAL(event->extra_count, 4);
+        CHECK_EQUAL(extras[0].value.integer, ELEMENTS);
+        expect_text(&extras[1], "algorithm", "mesh");
+        expect_text(&extras[2], "group", "simulated_group");
+        expect_text(&extras[3], "data type", "FP32");
+        found |= (size_t)1 << event->device;
+    }
+    CHECK_EQUAL(found, (1 << RANKS) - 1);
+    CHECK(!strstr(all.notes, "collectives"), "%s", all.notes);
+}
+
+static void collectives_of_the_newer_kind_are_recorded_in_any_process(void **state) {
+    (void)state;
+    run("", with_the_newer_kind);
+    run("wide_ids,tiny_buffers,late_correlation", with_the_newer_kind);
+}
+
+// The older kind's records have no id: no call began them, and no operator.
+static void with_the_older_kind(void) {
+    size_t found = 0;
+    record_collectives();
+    for (size_t at = 0; at < all.event_count; at++) {
+        const struct fp_event *event = &all.events[at].event;
+        CHECK(!name_is(event, "HcclAllReduce") || !(event->fields & FP_IS_LAUNCH), "its work is missed");
+        if (!is_collective(event))
+            continue;
+        CHECK_EQUAL(event->vendor_id.value, 0);
+        CHECK_EQUAL(event->stream, streams[event->device]);
+        CHECK_EQUAL(event->extra_count, 1);
+        expect_text(&all.events[at].extras[0], "group", "simulated_group");
+        found++;
+    }
+    CHECK_EQUAL(found, is_preloaded ? RANKS : 0);
+    CHECK_EQUAL(strstr(all.notes, "collectives") == NULL, is_preloaded);
+}
+
+static void collectives_of_the_older_kind_need_the_preload(void **state) {
+    (void)state;
+    run("no_communication", with_the_older_kind);
+    run("no_communication,old_release", with_the_older_kind);
+}
+
 // ---- The library
 
 static bool is_open(void) {
@@ -400,6 +519,8 @@ static void a_program_may_exit_while_recording(void **state) {
 #define COMMON                                                                                               \
     cmocka_unit_test(faults_that_lose_nothing_change_nothing),                                               \
         cmocka_unit_test(an_old_release_with_one_kind_of_calls_gives_the_same),                              \
+        cmocka_unit_test(collectives_of_the_newer_kind_are_recorded_in_any_process),                         \
+        cmocka_unit_test(collectives_of_the_older_kind_need_the_preload),                                    \
         cmocka_unit_test(signs_that_disagree_are_said),                                                      \
         cmocka_unit_test(records_without_times_or_with_impossible_ones_are_counted),                         \
         cmocka_unit_test(records_of_unknown_kind_are_counted_and_stepped_over),                              \
