@@ -22,8 +22,15 @@ COMPANIES = {"cuda": "nvidia", "dcu": "amd"}
 MARK = "comparison"  # the file name that #line gives to comparisons, to find them again in the compiler's errors
 
 
+USAGE = "make check-layouts VENDOR=musa INCLUDE=/usr/local/musa/include"
+
+
 class LayoutError(Exception):
     pass
+
+
+def known_vendors():
+    return sorted({path.stem for path in HERE.glob("*.def")} | set(COMPANIES))
 
 
 class Comparison:
@@ -37,15 +44,15 @@ class Comparison:
         self.need = need  # may: absence is reported; must: absence is a difference, unless beyond the struct's size
         self.group = group  # the struct it belongs to
         self.absent = False
+        self.is_place = False  # without a struct of its own, yet an offset
 
 
 class Definition:
     def __init__(self, vendor):
         self.path = HERE / f"{COMPANIES.get(vendor, vendor)}.def"
         if not self.path.is_file():
-            known = ", ".join(sorted({path.stem for path in HERE.glob("*.def")} | set(COMPANIES)))
-            raise LayoutError(f"no mirror of vendor {vendor} is described in {HERE}; known are: {known}")
-        self.mirror, self.api = None, None
+            raise LayoutError(f"no mirror of vendor {vendor} is described in {HERE}; known are: {', '.join(known_vendors())}")
+        self.mirror, self.api, self.calls = None, None, None
         self.includes, self.flags, self.foreign, self.comparisons = [], [], [], []
         self.fields = {}  # mirror type: the names of its members that are compared
         self.families = {}  # mirror type: the vendor's types that it reads
@@ -73,6 +80,10 @@ class Definition:
                 getattr(self, {"include": "includes"}.get(words[0], words[0])).extend(words[1:])
             elif words[0] == "value":
                 self.comparisons.append(Comparison(words[1], (words[1], "4"), (words[2], "4")))
+            elif words[0] == "calls":
+                self.calls = words[1:]
+            elif words[0] == "call":
+                self.add_call(words[1], words[2:])
             elif words[0] == "function":
                 self.add_function(words[1], text.split(None, 2)[2])
             else:
@@ -105,6 +116,15 @@ class Definition:
         comparison.behind = behind and (f"{theirs}.{behind[1]}", int(behind[2] or 0))
         self.comparisons.append(comparison)
 
+    # Where a struct with every call's arguments has those that a row of a table of ours names.
+    def add_call(self, call, columns):
+        union = self.calls[0]
+        for column, field in zip(columns[::2], columns[1::2], strict=True):
+            mirror = (f'row_of("{call}")->{column}', "4")
+            comparison = Comparison(f"{call}'s argument {field}", (f"offsetof({union}.{call}.{field})", "4"), mirror)
+            comparison.is_place = True
+            self.comparisons.append(comparison)
+
     def add_function(self, symbol, mirror):
         if mirror.startswith("."):
             mirror = f"__typeof__((({type_name(self.api)} *)0)->{mirror[1:]})"
@@ -120,15 +140,21 @@ def program(definition):
     lines = ["#include <stddef.h>", "#include <stdint.h>", "#include <stdio.h>"]
     lines += [f"#include <{name}>" for name in definition.includes]
     lines += [f'#include "{definition.mirror}"', "struct pair { long long offset, size; };"]
-    lines += ["static const struct pair mirror[] = {"]
+    if definition.calls:
+        row, table = definition.calls[1:]
+        lines += [f"static const {row.replace(':', ' ')} *row_of(const char *name) {{", "    size_t at = 0;"]
+        lines += [f"    while (__builtin_strcmp({table}[at].name, name) != 0)", "        at++;"]
+        lines += [f"    return &{table}[at];", "}"]
+    # Not static: what a row of a table tells is no constant of C's.
+    lines += ["int main(void) {", "const struct pair mirror[] = {"]
     lines += [f"    {{ {c.mirror[0]}, {c.mirror[1]} }}," for c in definition.comparisons]
-    lines += ["};", "static const long long limit[] = {"]
+    lines += ["};", "const long long limit[] = {"]
     lines += [f"    {getattr(c, 'expected', '-1')}," for c in definition.comparisons]
-    lines += ["};", "static const struct pair header[] = {"]
+    lines += ["};", "const struct pair header[] = {"]
     for number, comparison in enumerate(definition.comparisons):
         pair = "-1, -1" if comparison.absent else ", ".join(comparison.header)
         lines += [f'#line {number + 1} "{MARK}"', f"    {{ {pair} }},"]
-    lines += ['#line 1 "program"', "};", "int main(void) {"]
+    lines += ['#line 1 "program"', "};"]
     lines += ["    for (size_t i = 0; i < sizeof(mirror) / sizeof(mirror[0]); i++)"]
     lines += ['        printf("%lld %lld %lld %lld %lld\\n", mirror[i].offset, mirror[i].size, header[i].offset,']
     lines += ["               header[i].size, limit[i]);", "    return 0;", "}"]
@@ -149,13 +175,28 @@ def compile_and_run(definition, folders, work):
             break
         failed = {int(number) for number in re.findall(rf"^{MARK}:(\d+):\d+: error:", done.stderr, re.M)}
         if not failed:
-            errors = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
-            raise LayoutError("the headers do not compile with the mirror: " + "\n".join(errors[:5]))
+            raise LayoutError(why_not_compiled(done.stderr, folders))
         for number in failed:
             definition.comparisons[number - 1].absent = True
     refuse_foreign(definition, folders, opened.read_text())
     ran = subprocess.run([str(binary)], capture_output=True, text=True, timeout=60, check=True)
     return [tuple(int(word) for word in line.split()) for line in ran.stdout.splitlines()]
+
+
+# One line, which names the folder to give instead where the header lies below a given one.
+def why_not_compiled(stderr, folders):
+    missing = re.search(r"fatal error: (\S+): No such file", stderr)
+    given = ", ".join(map(str, folders))
+    if not missing:
+        errors = [line for line in stderr.splitlines() if "error" in line] or stderr.splitlines()
+        return "the headers do not compile with the mirror: " + "; ".join(errors[:3])
+    name = missing[1]
+    for folder in folders:
+        for depth in ("*", "*/*", "*/*/*"):
+            for found in sorted(pathlib.Path(folder).glob(f"{depth}/{name}")):
+                below = str(found).removesuffix(f"/{name}")
+                return f"{name}: No such file in {given}, but in {below}: name that folder, INCLUDE='{given} {below}' both"
+    return f"{name}: No such file in {given} or up to three folders below: INCLUDE names the folders that hold the vendor's headers"
 
 
 def refuse_foreign(definition, folders, dependencies):
@@ -174,6 +215,9 @@ class Report:
 
 def check(vendor, folders):
     definition = Definition(vendor)
+    for folder in folders:
+        if not pathlib.Path(folder).is_dir():
+            raise LayoutError(f"{folder} is no folder: INCLUDE names the folders that hold the vendor's headers")
     with tempfile.TemporaryDirectory() as work:
         rows = compile_and_run(definition, folders, pathlib.Path(work))
     report = Report()
@@ -206,6 +250,8 @@ def say(comparison, mirror, header):
         return "the header's prototype is another"
     if comparison.what == comparison.group:
         return f"mirror {mirror[1]} bytes, header {header[1]}"
+    if comparison.is_place:
+        return f"mirror offset {mirror[0]}, header offset {header[0]}"
     if comparison.group is None:
         return f"mirror {mirror[0]}, header {header[0]}"
     return f"mirror offset {mirror[0]} size {mirror[1]}, header offset {header[0]} size {header[1]}"
@@ -220,10 +266,12 @@ def judge_families(definition, missing, report):
 
 def main():
     parser = argparse.ArgumentParser(description="Compare a mirror with the vendor's real headers.")
-    parser.add_argument("vendor", help="the name of a .def file beside this script")
-    parser.add_argument("include", nargs="+", help="folders with the vendor's headers")
+    parser.add_argument("vendor", nargs="?", help="the name of a .def file beside this script")
+    parser.add_argument("include", nargs="*", help="folders with the vendor's headers")
     options = parser.parse_args()
     try:
+        if not options.vendor or not options.include:
+            raise LayoutError(f"give a vendor ({', '.join(known_vendors())}) and its headers: {USAGE}")
         report = check(options.vendor, options.include)
     except LayoutError as error:
         print(f"check-layouts: {error}", file=sys.stderr)

@@ -44,3 +44,33 @@ typedef struct {
     void (*buffer_callback_fun)(const char *begin, const char *end, void *argument);
     void *buffer_callback_arg;
 } roctracer_properties_t;
+
+typedef struct {
+    uint32_t x, y, z;
+} dim3;
+
+// Some calls' arguments, as HIP's callbacks hand them over.
+typedef struct {
+    uint64_t correlation_id;
+    uint32_t phase;
+    union {
+        struct {
+            const void *function_address;
+            dim3 numBlocks, dimBlocks;
+            void **args, *args__val;
+            size_t sharedMemBytes;
+            void *stream;
+        } hipLaunchKernel;
+        struct {
+            void *dst;
+            const void *src;
+            size_t sizeBytes;
+            int kind;
+        } hipMemcpy;
+        struct {
+            void *dst;
+            int value;
+            size_t sizeBytes;
+        } hipMemset;
+    } args;
+} hip_api_data_t;

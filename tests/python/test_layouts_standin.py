@@ -83,8 +83,46 @@ def test_a_field_that_was_moved_is_named_with_both_places(tmp_path, vendor):
     done = stand_in(tmp_path, vendor, change)
     lines = [line for line in done.stdout.splitlines() if re.search(rf"{field}:", line)]
     assert done.returncode == 1
+    # Each field behind it is named too, and not the first alone.
+    assert done.stdout.count("mirror offset") >= 2, str(done)
     assert len(lines) == 1 and f"mirror offset {ours} " in lines[0] and f"header offset {theirs} " in lines[0], str(done)
     assert not re.search(r"\.(start|end):", done.stdout), str(done)
+
+
+def test_an_argument_of_a_call_that_lies_elsewhere_is_named_with_both_places(tmp_path):
+    done = stand_in(tmp_path, "dcu", lambda text: text.replace("void *dst;\n            const void *src;", "void *dst, *somethingNew;\n            const void *src;"))
+    lines = [line for line in done.stdout.splitlines() if "argument" in line and "judged" not in line]
+    assert done.returncode == 1
+    assert lines == ["hipMemcpy's argument sizeBytes: mirror offset 32, header offset 40",
+                     "hipMemcpy's argument kind: mirror offset 40, header offset 48"], str(done)  # fmt: skip
+
+
+@pytest.fixture
+def complaint(tmp_path):
+    def call(*arguments):
+        done = run([sys.executable, LAYOUTS / "check_layouts.py", *arguments], cwd=tmp_path)
+        assert done.returncode == 2 and done.stdout == "", str(done)
+        (line,) = done.stderr.splitlines()
+        return line.removeprefix("check-layouts: ")
+
+    return call
+
+
+def test_headers_that_are_not_there_are_one_line_with_the_folder_to_give(complaint, tmp_path):
+    assert complaint("musa", "/nowhere").startswith("/nowhere is no folder")
+    assert complaint("musa", tmp_path).startswith(f"mupti_result.h: No such file in {tmp_path} or up to three folders below")
+    (tmp_path / "kit" / "include").mkdir(parents=True)
+    (tmp_path / "kit" / "include" / "mupti_result.h").write_text("")
+    assert f"but in {tmp_path}/kit/include" in complaint("musa", tmp_path)
+    (tmp_path / "mcpti.h").write_text("struct {\nthis is no C\n#error either\n")
+    (tmp_path / "cuda.h").write_text("")
+    assert "do not compile with the mirror" in complaint("metax", tmp_path)
+
+
+def test_what_is_missing_on_the_command_line_is_one_line_with_the_vendors_that_are_known(complaint):
+    for arguments in ((), ("musa",), ("abacus", "/tmp")):
+        line = complaint(*arguments)
+        assert "ascend" in line and "gcu" in line, line
 
 
 def test_a_field_that_only_the_header_can_place_is_missed_where_it_is_not_there(tmp_path):
