@@ -65,7 +65,10 @@ static int read_version(struct fp_cupti_library *library, struct fp_error *err) 
     }
     if (!fp_cupti_layout_find(&library->layout, library->api_version, library->call.get_next_record,
                               &library->layout_mismatch)) {
-        fp_error_set(err, "its API version %u is older than CUDA 11.8's", library->api_version);
+        fp_error_set(err,
+                     "its API version %u is older than CUDA 11.8's, the oldest that can be read: set "
+                     "FLAGOS_TRACER_LIBRARY to a newer one",
+                     library->api_version);
         return -ENOTSUP;
     }
     library->major =
@@ -80,8 +83,10 @@ int fp_cupti_library_check_runtime(struct fp_cupti_library *library, struct fp_e
     if (major == 0 || major == library->major || fp_ablated("runtime"))
         return 0;
     fp_error_set(
-        err, "it is of CUDA %d, but the process has loaded the runtime of CUDA %d: it would record nothing",
-        library->major, major);
+        err,
+        "it is of CUDA %d, but the process has loaded the runtime of CUDA %d: it would record nothing. Set "
+        "FLAGOS_TRACER_LIBRARY to a libcupti of CUDA %d",
+        library->major, major, major);
     return -ENOEXEC;
 }
 
@@ -215,8 +220,11 @@ static bool find(struct search *search, struct fp_error *err) {
     bool found = (driver && try_all(search, &real)) || try_all(search, &simulated);
     if (!found && !driver && simulated.count == 0)
         fp_error_set(err, "%s", search->driver_reason.text);
+    else if (!found && search->refused)
+        fp_error_set(err, "no usable libcupti: %s", search->reasons);
     else if (!found)
-        fp_error_set(err, "no usable libcupti: %s", search->refused ? search->reasons : "none was found");
+        fp_error_set(err, "no libcupti.so found: set FLAGOS_TRACER_LIBRARY to its path, or CUDA_HOME; pip's "
+                          "nvidia-cuda-cupti brings one");
     fp_library_list_free(&real);
     fp_library_list_free(&simulated);
     return found;

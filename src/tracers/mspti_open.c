@@ -247,8 +247,10 @@ int fp_mspti_library_find(struct fp_mspti_library *library, const char *named, s
     }
     status = library->call.get_device_count(&devices);
     if (status != 0 || devices == 0) {
-        fp_error_set(err, "%s: AscendCL reports no device (aclrtGetDeviceCount answers %d)", library->path,
-                     status);
+        fp_error_set(err,
+                     "%s: AscendCL reports no device (aclrtGetDeviceCount answers %d): "
+                     "ASCEND_RT_VISIBLE_DEVICES may hide it, or the driver is missing or too old",
+                     library->path, status);
         return -ENODEV;
     }
     library->device_count = (int)devices;

@@ -46,13 +46,15 @@ const struct fp_twin_layout fp_mupti_layout = {
 
 // ---- Are the guessed numbers right?
 
+#define CURE "`make check-layouts VENDOR=musa INCLUDE=DIR` tells what its kit's headers have instead"
+
 static int confirm_result(const struct fp_twin_library *library, int result, const char *word,
                           struct fp_error *err) {
     const char *text = NULL;
     if (library->call.result_text(result, &text) == 0 && text && strstr(text, word))
         return 0;
-    fp_error_set(err, "it calls result %d \"%s\" where %s was expected: its numbers are not known", result,
-                 text ? text : "", word);
+    fp_error_set(err, "it calls result %d \"%s\" where %s was expected: its numbers are not known. " CURE,
+                 result, text ? text : "", word);
     return -ENOTSUP;
 }
 
@@ -67,7 +69,7 @@ static int confirm_call(const struct fp_twin_library *library, uint32_t domain, 
     fp_error_set(
         err,
         "it calls callback %u of domain %u \"%s\" where an asynchronous %s was expected: its numbers are "
-        "not known",
+        "not known. " CURE,
         cbid, domain, name ? name : "", word);
     return -ENOTSUP;
 }

@@ -103,7 +103,8 @@ static int try_library(struct fp_roc_library *library, const char *path, struct 
         fp_error_set(
             err,
             "%s: HIP (libamdhip64.so) is not loaded in this process yet, and ROCtracer asked before it "
-            "records nothing: import torch first",
+            "records nothing: import torch first. To ask a command that has no HIP: "
+            "LD_PRELOAD=libamdhip64.so flagprof info",
             path);
         return -EAGAIN;
     }
@@ -194,7 +195,7 @@ int fp_roc_library_open(struct fp_roc_library *library, const char *named, struc
     if (status != 0)
         return status;
     if (library->call.get_device_count(&library->device_count) != 0 || library->device_count <= 0) {
-        fp_error_set(err, "%s: HIP reports no device", library->path);
+        fp_error_set(err, "%s: HIP reports no device: HIP_VISIBLE_DEVICES may hide it", library->path);
         return -ENODEV;
     }
     library->first_node = first_gpu_node();

@@ -77,7 +77,11 @@ static int try_library(struct fp_tops_library *library, const char *path, struct
     library->simulated = dlsym(handle, SIMULATION_MARK) != NULL;
     void *runtime = library->simulated ? handle : open_runtime();
     if (!runtime) {
-        fp_error_set(err, "%s: no libtopsrt.so is on this machine, so no device can be asked for", path);
+        fp_error_set(
+            err,
+            "%s: no libtopsrt.so is found, so no device can be asked for: set TOPS_HOME to its kit's "
+            "folder",
+            path);
         return -ENODEV;
     }
     if (!BIND(&library->call, fp_tops_symbols, handle, &missing) ||
@@ -121,7 +125,11 @@ int fp_tops_library_open(struct fp_tops_library *library, const char *named, str
         return status;
     int result = library->call.get_device_count(&library->device_count);
     if (result != 0 || library->device_count <= 0) {
-        fp_error_set(err, "%s: Enflame's runtime reports no device (result %d)", library->path, result);
+        fp_error_set(
+            err,
+            "%s: Enflame's runtime reports no device (result %d): the driver is missing or closed to "
+            "this user, or a variable that hides devices is set",
+            library->path, result);
         return -ENODEV;
     }
     if (library->call.get_version && library->call.get_version(&library->version_number) == 0)

@@ -102,14 +102,22 @@ static int ask_devices(const struct fp_twin_search *search, void *simulated, str
             opened++;
     *count = 0;
     if (opened == 0) {
-        fp_error_set(err, "no %s is on this machine, so no device can be asked for", search->device_files[0]);
+        fp_error_set(err,
+                     "no %s is found, so no device can be asked for: where it is, set %s to its kit's folder "
+                     "or FLAGOS_LIBRARY_PATH to its own",
+                     search->device_files[0], search->variables[0]);
         return -ENODEV;
     }
     int result = bind(devices, search->device_symbols, handles, opened, err);
     if (result == 0 && devices->init && (result = devices->init(0)) != 0)
-        fp_error_set(err, "the runtime does not initialise (result %d)", result);
+        fp_error_set(err,
+                     "the runtime does not initialise (result %d): the driver is missing, too old for it, or "
+                     "closed to this user",
+                     result);
     else if (result == 0 && (!devices->count || (result = devices->count(count)) != 0 || *count <= 0))
-        fp_error_set(err, "the runtime reports no device (result %d)", result);
+        fp_error_set(err,
+                     "the runtime reports no device (result %d): a variable that hides devices may be set",
+                     result);
     return *count > 0 ? 0 : -ENODEV;
 }
 
@@ -247,9 +255,11 @@ static bool find(struct finding *finding, struct fp_error *err) {
     bool found = (devices && try_all(finding, &real)) || try_all(finding, &simulated);
     if (!found && !devices && simulated.count == 0)
         fp_error_set(err, "%s", finding->devices_reason.text);
+    else if (!found && finding->refused)
+        fp_error_set(err, "no usable %s: %s", finding->search->files[0], finding->reasons);
     else if (!found)
-        fp_error_set(err, "no usable %s: %s", finding->search->files[0],
-                     finding->refused ? finding->reasons : "none was found");
+        fp_error_set(err, "no %s found: set FLAGOS_TRACER_LIBRARY to its path, or %s",
+                     finding->search->files[0], finding->search->variables[0]);
     fp_library_list_free(&real);
     fp_library_list_free(&simulated);
     return found;

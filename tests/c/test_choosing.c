@@ -39,6 +39,8 @@ static const struct facade {
     { SIM "mupti/libmupti.so.1", NULL, "musa" },
     { SIM "mupti-limited/libmupti.so.1", NULL, "musa" },
     { SIM "roctracer/libroctracer64.so.4", SIM "roctracer/libamdhip64.so.6", "dcu" },
+    { SIM "mspti/libmspti.so", SIM "mspti/libascendcl.so", "ascend" },
+    { SIM "topspti/libtopspti.so", NULL, "gcu" },
 };
 
 enum { FACADES = sizeof(facades) / sizeof(facades[0]) };

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 
 import pytest
@@ -113,6 +114,50 @@ def test_a_person_reads_the_reason_whole(run_cli):
     done = run_cli("info", env={"FLAGOS_TRACER_LIBRARY": "/nowhere/" + "deep/" * 20 + "libcupti.so.13"})
     assert "No such file" in " ".join(done.stdout.split())  # wherever the lines are broken
     assert max(map(len, done.stdout.splitlines())) <= 140
+
+
+# ---- A refusal tells what to do, whatever is wrong
+
+CURE = re.compile(r"\bset [A-Z_]+|FLAGOS_TRACER_PLUGIN|LD_PRELOAD=|may hide it|variable that hides|driver is missing|not the driver")
+
+
+@pytest.mark.skipif(not no_driver(), reason="this machine has an NVIDIA driver")
+def test_each_refusal_on_a_machine_without_accelerators_tells_what_would_help(info):
+    _, answer = info(FLAGOS_TRACER_LIBRARY="", FLAGOS_ACCELERATOR="")
+    reasons = {row["accelerator"]: row["reason"] for row in answer["accelerators"]}
+    assert "there is no NVIDIA driver" in reasons.pop("cuda")
+    assert {name: reason for name, reason in reasons.items() if not CURE.search(reason)} == {}
+
+
+# The fault, and a word of what is then said beside the cure.
+WRONG = {"no_driver": r"driver|reports no device", "no_device": r"no device|does not initialise"}
+
+
+@pytest.mark.parametrize("fault", WRONG)
+def test_a_library_without_driver_or_device_is_refused_with_what_would_help(info, tree, fault):
+    rows = json.loads((tree.root / "python" / "flagprof" / "conformance" / "vendors.json").read_text())
+    seen = []
+    for name, vendor in rows.items():
+        libraries = [path for path in (tree.build / "sim" / vendor["facade"]).glob("lib*.so*")
+                     if not path.name.startswith(("libamdhip", "libascendcl"))]  # fmt: skip
+        if name == vendor["accelerator"] and len(libraries) == 1:
+            preload = {"LD_PRELOAD": str(libraries[0].parent / "libamdhip64.so.6")} if name == "dcu" else {}
+            _, answer = info(FLAGOS_TRACER_LIBRARY=str(libraries[0]), FLAGOS_ACCELERATOR=name, FLAGOS_SIM_FAULTS=fault, **preload)
+            reason = row(answer, name)["reason"]
+            assert reason and re.search(WRONG[fault], reason) and CURE.search(reason), (name, reason)
+            seen.append(name)
+    if not seen:
+        pytest.skip("no simulated library is built")
+
+
+def test_what_is_said_to_help_where_hip_is_not_loaded_does_help(info, tree):
+    folder = tree.build / "sim" / "roctracer"
+    if not folder.is_dir():
+        pytest.skip("the simulated ROCtracer is not built")
+    environment = {"FLAGOS_ACCELERATOR": "dcu", "FLAGOS_TRACER_LIBRARY": str(folder / "libroctracer64.so.4")}
+    refused = row(info(**environment)[1], "dcu")
+    assert refused["state"] == "refused" and "LD_PRELOAD=libamdhip64.so flagprof info" in refused["reason"]
+    assert row(info(**environment, LD_PRELOAD=str(folder / "libamdhip64.so.6"))[1], "dcu")["state"] == "used"
 
 
 def test_it_takes_no_file(run_cli):
