@@ -23,6 +23,7 @@
 #include "tracers/cupti.h"
 #include "tracers/mcpti.h"
 #include "tracers/mupti.h"
+#include "tracers/table.h"
 
 #define SIM BUILD_DIR "/sim/"
 
@@ -219,6 +220,17 @@ static void a_platform_without_an_activity_api_says_so_and_what_would_bring_one(
     run(platform_without_api);
 }
 
+static void each_accelerator_with_a_tracer_is_among_the_libraries_that_are_tried_here(void **state) {
+    (void)state;
+    for (const struct fp_accelerator_row *row = fp_accelerator_rows; row->accelerator; row++) {
+        bool tried = !row->library_symbol; // it has no library
+        for (size_t at = 0; at < FACADES; at++)
+            tried = tried || strcmp(facades[at].accelerator, row->accelerator) == 0;
+        if (!tried)
+            fail_msg("%s has no line in facades", row->accelerator);
+    }
+}
+
 // ---- Two facades in one process
 
 static struct collected found[2];
@@ -269,6 +281,7 @@ static void two_facades_in_one_process_each_record_all_and_keep_their_ids_apart(
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_accelerator_with_a_tracer_is_among_the_libraries_that_are_tried_here),
         cmocka_unit_test(a_named_library_is_opened_by_the_tracer_whose_functions_it_has_and_by_no_other),
         cmocka_unit_test(a_cupti_that_lies_in_the_sdk_of_a_ppu_is_the_ppus),
         cmocka_unit_test(a_library_of_another_vendor_is_refused_though_it_was_named_with_the_accelerator),

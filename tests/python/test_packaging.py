@@ -130,16 +130,40 @@ def configure(tree, tmp_path):
     return call
 
 
-def test_a_build_for_one_accelerator_holds_its_tracer_and_no_other(configure, tmp_path):
+# What a tracer's functions are called by, beside the one that stands for names without a tracer.
+WORDS = {
+    "cupti": r"fp_cupti_ops|cupti_decode|cuda_driver",
+    "cupti_ppu": r"cupti_ppu",
+    "mcpti": r"mcpti",
+    "mupti": r"mupti",
+    "roctracer": r"roctracer|fp_roc_",
+    "mspti": r"mspti",
+    "topspti": r"topspti|fp_tops_",
+}
+TWINS = ("cupti_ppu", "mcpti", "mupti")  # which have twin_ in common
+
+
+def test_a_build_for_one_accelerator_holds_its_tracer_and_no_other(configure, tree, tmp_path):
+    rows = dict(re.findall(r'{ "(\w+)", &fp_(\w+)_ops,', (tree.root / "src" / "tracers" / "table.c").read_text()))
+    assert set(rows.values()) == {*WORDS, "unavailable"}
     assert (done := configure("cuda")).returncode == 0, done.stderr
-    build = ["ninja", "-C", tmp_path / "build", "libflagprof.so"]
-    done = subprocess.run(build, capture_output=True, text=True, timeout=300)
+    build = tmp_path / "build"
+    done = subprocess.run(["ninja", "-C", build, "libflagprof.so"], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout
-    shown = subprocess.run(["nm", tmp_path / "build" / "libflagprof.so"], capture_output=True, text=True, check=True).stdout
-    tracers = {name for name in re.findall(r" [A-Za-z] (fp_\w+_ops)$", shown, re.MULTILINE)}
-    assert tracers - {"fp_unavailable_ops"} == {"fp_cupti_ops"}, "beside the one that stands for names without a tracer"
-    others = [line for line in shown.splitlines() if re.search(r"mcpti|mupti|roctracer|mspti|topspti|hgpti|twin_", line)]
-    assert others == []
+    # For the others the table alone is compiled anew and all is linked again, by CMake's own commands.
+    shown = subprocess.run(["ninja", "-C", build, "-t", "commands", "libflagprof.so"], capture_output=True, text=True, check=True).stdout
+    commands = [line for line in shown.splitlines() if re.search(r"table\.c\.o|libfp_tracers\.a|-o libflagprof", line)]
+    assert "-DFP_ONLY_CUDA" in "".join(commands)
+    for accelerator, tracer in rows.items():
+        script = "\n".join(commands).replace("FP_ONLY_CUDA", f"FP_ONLY_{accelerator.upper()}")
+        done = subprocess.run(["sh", "-e", "-c", script], cwd=build, capture_output=True, text=True, timeout=100)
+        assert done.returncode == 0, done.stderr
+        names = subprocess.run(["nm", build / "libflagprof.so"], capture_output=True, text=True, check=True).stdout
+        expected = {tracer, "unavailable"}
+        assert set(re.findall(r" [A-Za-z] fp_(\w+)_ops$", names, re.MULTILINE)) == expected, accelerator
+        held = {name for name, word in WORDS.items() if re.search(word, names)}
+        assert held == expected - {"unavailable"}, accelerator
+        assert ("fp_twin_" in names) == (tracer in TWINS), accelerator
 
 
 def test_a_build_for_an_accelerator_that_is_in_no_row_is_refused(configure):
