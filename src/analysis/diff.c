@@ -12,7 +12,8 @@
 
 #include "analysis/similar.h"
 
-#define ENOUGH_FILES 5 // on both sides: from here on medians say more than means
+#define ENOUGH_FILES 5  // on both sides: from here on medians say more than means
+#define RANKS_APART 2.5 // standard errors of the rank sum: 1 %, or less with as few files
 
 struct fp_diff *fp_diff_new(size_t base_files, size_t test_files) {
     struct fp_diff *diff = calloc(1, sizeof(*diff));
@@ -236,16 +237,74 @@ static double students_t(size_t freedom) {
     return table[freedom < last ? freedom : last];
 }
 
-static double bound_of(const struct side *base, const struct side *test) {
-    bool robust = base->files >= ENOUGH_FILES && test->files >= ENOUGH_FILES;
-    if (robust || (base->files == 1 && test->files == 1))
-        return 3 * sqrt(base->error * base->error + test->error * test->error);
-    size_t freedom = base->files + test->files - 2;
-    double deviation = sqrt((base->squares + test->squares) / (double)freedom);
-    return students_t(freedom) * deviation * sqrt(1.0 / (double)base->files + 1.0 / (double)test->files);
+static bool by_medians(const struct fp_diff *diff) {
+    size_t bases = diff->files[FP_DIFF_BASE], tests = diff->files[FP_DIFF_TEST];
+    return (bases >= ENOUGH_FILES && tests >= ENOUGH_FILES) || (bases == 1 && tests == 1);
 }
 
-static void judge(const struct fp_diff *diff, struct fp_diff_row *row, bool exact, int64_t *scratch) {
+// One standard error of the change, and how many of them are the noise.
+static double error_of(const struct fp_diff *diff, const struct side *base, const struct side *test) {
+    if (by_medians(diff))
+        return sqrt(base->error * base->error + test->error * test->error);
+    double freedom = (double)(base->files + test->files - 2);
+    return sqrt((base->squares + test->squares) / freedom) *
+           sqrt(1.0 / (double)base->files + 1.0 / (double)test->files);
+}
+
+static double errors_allowed(const struct fp_diff *diff) {
+    return by_medians(diff) ? 3 : students_t(diff->files[FP_DIFF_BASE] + diff->files[FP_DIFF_TEST] - 2);
+}
+
+// Whether the files of the two sides mix as files of one kind do. Of few files, none may lie among the others';
+// of many, the rank sum tells. A side of one file each has no ranks.
+static bool mix(const struct fp_diff *diff, const struct fp_diff_row *row) {
+    size_t bases = diff->files[FP_DIFF_BASE], tests = diff->files[FP_DIFF_TEST];
+    double pairs = (double)bases * (double)tests, below = 0;
+    if (bases == 1 && tests == 1)
+        return false;
+    for (size_t i = 0; i < bases; i++)
+        for (size_t j = 0; j < tests; j++) {
+            int64_t base = row->values[i].total, test = row->values[bases + j].total;
+            below += base < test ? 1 : base == test ? 0.5 : 0;
+        }
+    if (bases < ENOUGH_FILES || tests < ENOUGH_FILES)
+        return below > 0 && below < pairs;
+    double error = sqrt(pairs * (double)(bases + tests + 1) / 12);
+    return fabs(below - pairs / 2) - 0.5 < RANKS_APART * error;
+}
+
+static int compare_errors(const void *left, const void *right) {
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+// The error of the median row in proportion to its time; 0 with one file on a side, where no error between files
+// is known. -ENOMEM.
+static int usual_error(const struct fp_diff *diff, const struct fp_diff_table *table, int64_t *scratch,
+                       double *usual) {
+    size_t bases = diff->files[FP_DIFF_BASE], tests = diff->files[FP_DIFF_TEST], count = 0;
+    *usual = 0;
+    if (bases < 2 || tests < 2)
+        return 0;
+    double *errors = malloc((table->count + 1) * sizeof(*errors));
+    if (!errors)
+        return -ENOMEM;
+    for (size_t i = 0; i < table->count; i++) {
+        const struct fp_diff_row *row = &table->rows[i];
+        struct side base = measure(row->values, bases, scratch),
+                    test = measure(row->values + bases, tests, scratch);
+        if (base.middle > 0 && test.middle > 0)
+            errors[count++] = error_of(diff, &base, &test) / (double)base.middle;
+    }
+    qsort(errors, count, sizeof(*errors), compare_errors);
+    if (count)
+        *usual = errors[(count - 1) / 2];
+    free(errors);
+    return 0;
+}
+
+static void judge(const struct fp_diff *diff, struct fp_diff_row *row, bool exact, double usual,
+                  int64_t *scratch) {
     size_t bases = diff->files[FP_DIFF_BASE], tests = diff->files[FP_DIFF_TEST];
     struct side base = measure(row->values, bases, scratch),
                 test = measure(row->values + bases, tests, scratch);
@@ -253,17 +312,16 @@ static void judge(const struct fp_diff *diff, struct fp_diff_row *row, bool exac
     row->test = test.middle;
     row->base_count = base.calls;
     row->test_count = test.calls;
-    bool several = bases > 1 && tests > 1, few = bases < ENOUGH_FILES || tests < ENOUGH_FILES;
-    bool overlap = bases + tests > 2 && few && base.least <= test.most && test.least <= base.most;
-    double bound = bound_of(&base, &test),
-           floor = exact ? 0 : fabs((double)row->base) * (several ? 0.01 : 0.02);
+    double error = error_of(diff, &base, &test), least = usual * fabs((double)row->base);
+    double bound = errors_allowed(diff) * (error > least ? error : least),
+           floor = exact ? 0 : fabs((double)row->base) * (bases > 1 && tests > 1 ? 0.01 : 0.02);
     row->noise = (int64_t)(bound > floor ? bound : floor);
     int64_t change = row->test - row->base;
     if (row->base == 0 && row->test == 0) // an operator without device time, say
         row->verdict = FP_DIFF_SAME;
     else if (row->base_name == FP_NO_ID || row->test_name == FP_NO_ID)
         row->verdict = row->base_name == FP_NO_ID ? FP_DIFF_NEW : FP_DIFF_GONE;
-    else if (llabs(change) <= row->noise || overlap)
+    else if (llabs(change) <= row->noise || mix(diff, row))
         row->verdict = FP_DIFF_SAME;
     else
         row->verdict = change > 0 ? FP_DIFF_SLOWER : FP_DIFF_FASTER;
@@ -284,10 +342,13 @@ int fp_diff_finish(struct fp_diff *diff) {
     int code = scratch ? 0 : -ENOMEM;
     for (int section = 0; section < FP_DIFF_SECTIONS && !code; section++) {
         struct fp_diff_table *table = &diff->tables[section];
+        double usual = 0; // the totals hang together and are few: each stands for itself
         if (section >= FP_DIFF_KERNEL)
             code = match_similar(diff, table);
+        if (section >= FP_DIFF_KERNEL && !code)
+            code = usual_error(diff, table, scratch, &usual);
         for (size_t i = 0; i < table->count && !code; i++)
-            judge(diff, &table->rows[i], section == FP_DIFF_COUNTS, scratch);
+            judge(diff, &table->rows[i], section == FP_DIFF_COUNTS, usual, scratch);
         if (section >= FP_DIFF_KERNEL && table->count)
             qsort(table->rows, table->count, sizeof(*table->rows), compare_changes);
     }

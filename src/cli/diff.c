@@ -24,10 +24,14 @@ static const char text[] =
     "\n"
     "A change counts only beyond the noise. With one file a side the noise is three standard errors of the\n"
     "sum of its own durations; with a few files, Student's t at 1 % (and the sides must not overlap); with\n"
-    "five or more a side, three standard errors of the medians. Never less than 1 % (one file: 2 %). Two\n"
-    "single runs can differ for reasons that no single run shows: take several.\n"
+    "five or more a side, three standard errors of the medians (and the files must rank apart at 1 %). With\n"
+    "several files a name's noise is never taken for less than what is usual in its table. Never less than\n"
+    "1 % (one file: 2 %). Two single runs can differ for reasons that no single run shows: take several.\n"
     "\n"
-    "Traces of different vendors have no kernel name in common; their operators are compared.\n";
+    "Traces of different vendors have no kernel name in common; their operators are compared.\n"
+    "\n"
+    "A limit of --fail-on that cannot be judged fails: nothing matches it, a file has no device work, steps\n"
+    "or calls of which it speaks, or was not read whole.\n";
 
 static const char examples[] =
     "  flagprof diff before.json after.json                      what changed?\n"
@@ -58,7 +62,7 @@ struct course {
     struct fp_diff *diff;
     struct fp_report *notes;
     enum per per;
-    double kernel_shared; // share of the test's device time under names that the base has too
+    size_t half_read, without_steps; // files; of the latter only where steps were asked for
 };
 
 static int add(struct course *course, enum fp_diff_section section, enum fp_diff_side side, size_t file,
@@ -228,8 +232,6 @@ static int read_file(struct course *course, enum fp_diff_side side, size_t file,
     if (code) {
         *err = feed.err;
     } else {
-        struct fp_reader_summary summary;
-        fp_reader_summarise(feed.reader, &summary);
         code = fp_stats_finish(stats, feed.reader);
         if (!code)
             code = add_totals(course, side, file, stats);
@@ -237,10 +239,14 @@ static int read_file(struct course *course, enum fp_diff_side side, size_t file,
             code = add_groups(course, side, file, stats);
         if (code)
             fp_error_set(err, "%s: not enough memory", path);
-        if (summary.faults || !summary.events_complete)
+        if (!fp_feed_nothing_lost(&feed)) {
+            course->half_read++;
             fp_report_note(course->notes, "%s was not read whole: its totals are too small.", path);
-        if (!code && course->per == PER_STEP && !stats->step_count)
+        }
+        if (!code && course->per == PER_STEP && !stats->step_count) {
+            course->without_steps++;
             fp_report_note(course->notes, "%s has no steps: its totals are those of the run.", path);
+        }
     }
     fp_reader_close(feed.reader);
     fp_stats_free(stats);
@@ -500,12 +506,26 @@ static void describe(struct fp_report *report, const struct fp_diff *diff, const
                        "One file on a side: the noise between runs is not known. Several files a side tell.");
 }
 
-static int compare_and_print(struct course *course, const struct diff_options *own) {
-    struct fp_report *report = course->notes;
-    size_t failed = 0;
-    describe(report, course->diff, own);
+// Limits on numbers that are too small, or of which some are a step's and others a run's, mean nothing.
+static size_t check_limits(const struct course *course, const struct diff_options *own,
+                           struct fp_report *report) {
+    size_t failed = 0, files = course->diff->files[FP_DIFF_BASE] + course->diff->files[FP_DIFF_TEST];
+    bool mixed = course->without_steps && course->without_steps < files;
     for (size_t i = 0; i < own->limits.count; i++)
         failed += fp_diff_limits_check(own->limits.texts[i], course->diff, report);
+    if (own->limits.count && (course->half_read || mixed)) {
+        failed++;
+        fp_report_note(report, "FAILED: no limit can be judged, %s.",
+                       course->half_read ? "since a file was not read whole"
+                                         : "since some files have no steps, and --per step was asked for");
+    }
+    return failed;
+}
+
+static int compare_and_print(struct course *course, const struct diff_options *own) {
+    struct fp_report *report = course->notes;
+    describe(report, course->diff, own);
+    size_t failed = check_limits(course, own, report);
     if (!fp_options_report(course->options, "diff", report, true))
         return FP_EXIT_CANNOT;
     return failed ? FP_EXIT_FOUND : FP_EXIT_OK;
@@ -571,8 +591,7 @@ int fp_diff_main(int argc, char **argv) {
           .value = "LIMITS",
           .help = "Exit with 1 when a limit is exceeded beyond the noise: 'device_time>5%', 'step_time>2ms', "
                   "'kernel:gemm>10%', 'operator>20%', 'new>0'. Names are those of the tables; several are "
-                  "separated by "
-                  "commas. May be given more than once.",
+                  "separated by commas. May be given more than once. What cannot be judged fails.",
           .list = &own.limits },
         { .name = "top", .value = "N", .help = "Rows a table; 0: all. Default: 15.", .number = &own.top },
         { .name = "all", .help = "List also what did not change.", .flag = &own.all },
@@ -584,7 +603,7 @@ int fp_diff_main(int argc, char **argv) {
         .synopsis = "[options] BASE TEST | --base FILE ... --test FILE ...",
         .text = text,
         .examples = examples,
-        .exit_status = "0 compared, 1 a limit of --fail-on was exceeded, 2 cannot read",
+        .exit_status = "0 compared, 1 a limit of --fail-on was exceeded or cannot be judged, 2 cannot read",
         .groups = FP_GROUP_FORMAT | FP_GROUP_OUTPUT | FP_GROUP_SELECT | FP_GROUP_READ,
         .own = rows,
     };

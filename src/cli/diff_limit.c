@@ -1,7 +1,8 @@
 // diff_limit.c - the limits of `diff --fail-on`.
 //
 // In:  NAME[:REGEX]>VALUE or <, VALUE a percentage, a time or a number.
-// Out: exceeded or not. A change inside the noise never exceeds a limit.
+// Out: exceeded or not. A change inside the noise never exceeds a limit. A limit that cannot be judged, because a
+//      file has nothing of what it is about, is no better than an exceeded one: a gate that never closes is none.
 
 #include "cli/diff_limit.h"
 
@@ -32,6 +33,34 @@ static const char *const totals[] = {
 };
 static const char *const counts[] = { "kernels", "copies", "calls", "operators", "steps" };
 static const char *const sets[] = { "new", "gone", "changed" };
+
+// What a limit is about must be in every file of both sides, else it cannot be judged: the total that then is not
+// 0, by the limit's name. Copies and idle time may be none at all, where there is device work.
+static const struct {
+    const char *limit, *total, *what;
+} needs[] = {
+    { "device_time", "device_time", "device work" },
+    { "device_busy", "device_time", "device work" },
+    { "device_idle", "device_time", "device work" },
+    { "kernel_time", "kernel_time", "kernels" },
+    { "copy_time", "device_time", "device work" },
+    { "operator_device_time", "operator_device_time", "operators with device time" },
+    { "operator_host_time", "operator_host_time", "operators" },
+    { "call_time", "call_time", "API calls" },
+    { "step_time", "step_time", "steps (ProfilerStep#N)" },
+    { "kernels", "kernel_time", "kernels" },
+    { "copies", "device_time", "device work" },
+    { "calls", "call_time", "API calls" },
+    { "operators", "operator_host_time", "operators" },
+    { "steps", "step_time", "steps (ProfilerStep#N)" },
+    { "kernel", "device_time", "device work" },
+    { "operator", "operator_device_time", "operators with device time" },
+    { "operator_host", "operator_host_time", "operators" },
+    { "call", "call_time", "API calls" },
+    { "new", "device_time", "device work" },
+    { "gone", "device_time", "device work" },
+    { "changed", "device_time", "device work" },
+};
 
 static int place(const char *word, const char *const *words, size_t count) {
     for (size_t i = 0; i < count; i++)
@@ -107,15 +136,56 @@ static bool parse_one(const char *text, size_t size, struct limit *limit) {
 }
 
 // Walks the limits of the text. Stops at the first that is not understood and returns its place; NULL at the
-// end.
+// end. A comma within an expression ("kernel:gemm<float, 4>>5%") parts nothing: what stands before it is no limit.
 static const char *next_limit(const char **cursor, struct limit *limit, bool *good) {
     const char *at = *cursor;
     if (!at || !*at)
         return NULL;
-    size_t size = strcspn(at, ",");
+    size_t first = strcspn(at, ","), size = first;
+    while (!(*good = parse_one(at, size, limit)) && at[size])
+        size += 1 + strcspn(at + size + 1, ",");
+    if (!*good)
+        size = first;
     *cursor = at[size] ? at + size + 1 : at + size;
-    *good = parse_one(at, size, limit);
     return at;
+}
+
+static bool is_known(const char *text, size_t size) {
+    struct limit limit = { 0 };
+    trim(&text, &size);
+    size = strcspn(text, ":<> \t") < size ? strcspn(text, ":<> \t") : size;
+    if (size >= sizeof(limit.name))
+        return false;
+    memcpy(limit.name, text, size);
+    return PLACE(limit.name, groups) >= 0 || PLACE(limit.name, sets) >= 0 || PLACE(limit.name, counts) >= 0 ||
+           PLACE(limit.name, totals) >= 0;
+}
+
+static void append(char *list, size_t room, const char *const *words, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        size_t used = strlen(list);
+        snprintf(list + used, room - used, "%s%s", used ? ", " : "", words[i]);
+    }
+}
+
+#define APPEND(list, words) append(list, sizeof(list), words, sizeof(words) / sizeof(*(words)))
+
+static void explain(const char *text, size_t size, struct fp_error *err) {
+    char names[320] = "";
+    int shown = size < 60 ? (int)size : 60;
+    if (is_known(text, size)) {
+        fp_error_set(err,
+                     "--fail-on does not understand '%.*s'. Write NAME>5%%, NAME>2ms, kernel:REGEX>10%%, "
+                     "calls>5, new>0; < for what must not fall",
+                     shown, text);
+        return;
+    }
+    APPEND(names, totals);
+    APPEND(names, groups);
+    APPEND(names, counts);
+    APPEND(names, sets);
+    fp_error_set(err, "--fail-on does not understand '%.*s': it knows no such name. There are %s", shown,
+                 text, names);
 }
 
 int fp_diff_limits_parse(const char *text, struct fp_error *err) {
@@ -124,11 +194,7 @@ int fp_diff_limits_parse(const char *text, struct fp_error *err) {
     for (const char *cursor = text, *at; (at = next_limit(&cursor, &limit, &good)); any = true) {
         regex_t compiled;
         if (!good) {
-            fp_error_set(
-                err,
-                "--fail-on does not understand '%.*s'. Write NAME>5%%, NAME>2ms, kernel:REGEX>10%% or new>0; "
-                "names are those of the tables",
-                (int)strcspn(at, ","), at);
+            explain(at, strcspn(at, ","), err);
             return -EINVAL;
         }
         if (regcomp(&compiled, limit.regex, REG_EXTENDED | REG_NOSUB) != 0) {
@@ -174,12 +240,13 @@ static void tell(struct fp_report *report, const struct limit *limit, const stru
 static size_t check_rows(const struct limit *limit, const struct fp_diff *diff,
                          const struct fp_diff_table *table, const regex_t *compiled, const char *only,
                          struct fp_report *report) {
-    size_t failed = 0, seen = 0;
+    size_t failed = 0, seen = 0, tested = 0;
     for (size_t i = 0; i < table->count; i++) {
         const struct fp_diff_row *row = &table->rows[i];
         if ((only && !fp_text_equals(name_of(diff, row), only)) || !matches(compiled, name_of(diff, row)))
             continue;
         seen++;
+        tested += row->test_name != FP_NO_ID;
         if (!row_exceeds(limit, row))
             continue;
         if (!failed++)
@@ -187,6 +254,10 @@ static size_t check_rows(const struct limit *limit, const struct fp_diff *diff,
     }
     if (!seen) { // a name misspelt would otherwise be kept for ever
         fp_report_note(report, "FAILED %s: nothing in these files matches it.", limit->name);
+        return 1;
+    }
+    if (!tested && !failed) { // renamed, perhaps: nobody knows what it takes now
+        fp_report_note(report, "FAILED %s: nothing in the test matches it.", limit->name);
         return 1;
     }
     if (failed > 1)
@@ -220,14 +291,44 @@ static bool has_times(const struct fp_diff_table *table) {
     return false;
 }
 
+// How many files of the side have nothing of the total.
+static size_t files_without(const struct fp_diff *diff, const char *total, enum fp_diff_side side) {
+    const struct fp_diff_table *table = &diff->tables[FP_DIFF_TIMES];
+    size_t without = 0, first = side == FP_DIFF_BASE ? 0 : diff->files[FP_DIFF_BASE];
+    for (size_t i = 0; i < table->count; i++) {
+        if (!fp_text_equals(name_of(diff, &table->rows[i]), total))
+            continue;
+        for (size_t file = 0; file < diff->files[side]; file++)
+            without += table->rows[i].values[first + file].total == 0;
+        return without;
+    }
+    return diff->files[side];
+}
+
+static bool can_judge(const char *name, const struct fp_diff *diff, struct fp_report *report) {
+    static const char *const sides[] = { [FP_DIFF_BASE] = "base", [FP_DIFF_TEST] = "test" };
+    for (size_t i = 0; i < sizeof(needs) / sizeof(*needs); i++)
+        for (int side = 0; strcmp(needs[i].limit, name) == 0 && side < 2; side++) {
+            size_t without = files_without(diff, needs[i].total, (enum fp_diff_side)side);
+            if (!without)
+                continue;
+            fp_report_note(report, "FAILED %s: it cannot be judged, %zu of %zu files of the %s have no %s.",
+                           name, without, diff->files[side], sides[side], needs[i].what);
+            return false;
+        }
+    return true;
+}
+
 static size_t check_one(const struct limit *limit, const struct fp_diff *diff, struct fp_report *report) {
     regex_t compiled;
     size_t failed;
-    if (regcomp(&compiled, limit->regex, REG_EXTENDED | REG_NOSUB) != 0)
-        return 1; // only when memory is out: the text was understood before
     int group = PLACE(limit->name, groups);
     if (group == FP_DIFF_OPERATOR - FP_DIFF_KERNEL && !has_times(&diff->tables[FP_DIFF_OPERATOR]))
         group = FP_DIFF_OPERATOR_HOST - FP_DIFF_KERNEL; // no operator owns device time
+    if (!can_judge(group >= 0 ? groups[group] : limit->name, diff, report))
+        return 1;
+    if (regcomp(&compiled, limit->regex, REG_EXTENDED | REG_NOSUB) != 0)
+        return 1; // only when memory is out: the text was understood before
     if (group >= 0)
         failed = check_rows(limit, diff, &diff->tables[FP_DIFF_KERNEL + group], &compiled, NULL, report);
     else if (PLACE(limit->name, sets) >= 0)

@@ -11,7 +11,8 @@
 // Whether the text is understood. -EINVAL with a sentence.
 int fp_diff_limits_parse(const char *text, struct fp_error *err);
 
-// How many limits of the (understood) text are exceeded; each is told as a sentence, the kept ones too.
+// How many limits of the (understood) text are exceeded or cannot be judged; each is told as a sentence, the kept
+// ones too.
 size_t fp_diff_limits_check(const char *text, const struct fp_diff *diff, struct fp_report *report);
 
 #endif

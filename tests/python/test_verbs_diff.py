@@ -141,6 +141,83 @@ def test_fail_on_sets_the_exit_status(run_cli, write, limit, status):
     assert ("FAILED" in done.stdout) == (status == 1)
 
 
+HOST = [{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 0, "dur": 9, "args": {"External id": 1}}]
+STEP = [{"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "pid": 1, "tid": 1, "ts": 0, "dur": 9000}]
+
+
+@pytest.mark.parametrize("limit", [
+    "device_time>5%", "device_busy>5%", "device_idle>5%", "kernel_time>5%", "copy_time>5%", "operator_device_time>5%", "kernels>5%",
+    "copies>5%", "kernel>10%", "kernel:alpha>10%", "operator>10%", "new>0", "changed>0", "call_time>5%", "call>5%", "calls>5%",
+    "step_time>5%", "steps>5%",
+])
+def test_a_limit_that_one_file_has_nothing_of_fails(run_cli, write, limit):
+    call = [{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 0, "dur": 5, "args": {"correlation": 1}}]
+    whole, without = write("a.json", run({"alpha": [10] * 9}, ["aten::mm"]) + call + STEP), write("b.json", HOST)
+    run_cli("diff", whole, whole, "--fail-on", limit).ok()
+    for sides in ([whole, without], ["--base", whole, whole, "--test", without, whole], [without, whole], [without, without]):
+        if limit == "operator>10%" and sides == [without, without]:
+            continue  # no operator owns device time on either side: their own host time is judged
+        done = run_cli("diff", *sides, "--fail-on", limit)
+        assert done.returncode == 1 and "cannot be judged" in " ".join(done.stdout.split()), done
+
+
+def test_a_kernel_that_the_test_does_not_have_keeps_no_limit(run_cli, write):
+    base, test = write("a.json", run({"alpha": [10] * 4, "beta": [5] * 4})), write("b.json", run({"beta": [5] * 4}))
+    done = run_cli("diff", base, test, "--fail-on", "kernel:alpha>10%")
+    assert done.returncode == 1 and "nothing in the test matches it" in done.stdout
+    run_cli("diff", base, test, "--fail-on", "kernel>10%").ok()
+
+
+def test_limits_on_a_half_read_file_or_on_steps_against_runs_fail(run_cli, write, tmp_path):
+    whole = write("a.json", run({"k": [10] * 9}))
+    cut = tmp_path / "cut.json"
+    cut.write_text(whole.read_text()[:-200])
+    done = run_cli("diff", whole, cut, "--fail-on", "device_time>50%")
+    assert done.returncode == 1 and "not read whole" in " ".join(done.stdout.split())
+    run_cli("diff", whole, cut).ok()
+    not_closed = tmp_path / "list.json"  # as the format allows
+    not_closed.write_text("[" + ",".join(json.dumps(event) for event in run({"k": [10] * 9})) + ",")
+    run_cli("diff", whole, not_closed, "--fail-on", "device_time>50%").ok()
+    steps = write("s.json", run({"k": [10] * 9}) + STEP)
+    run_cli("diff", steps, steps, "--per", "step", "--fail-on", "kernel>50%").ok()
+    assert run_cli("diff", whole, steps, "--per", "step", "--fail-on", "kernel>50%").returncode == 1
+
+
+@pytest.mark.parametrize("limit, kept", [
+    ("kernel:gemm<float, 4>>10%", 0), ("new>0, kernel:gemm<float, 4> > 10%", 1), ("kernel:ge{0,1}mm.*>10%,gone>0", 1)])
+def test_a_comma_within_an_expression_parts_nothing(run_cli, write, limit, kept):
+    base = write("a.json", run({"gemm<float, 4>": [10] * 9, "x": [1]}))
+    test = write("b.json", run({"gemm<float, 4>": [20] * 9, "x": [1]}))
+    done = run_cli("diff", base, test, "--fail-on", limit)
+    assert done.returncode == 1 and "changed by +100.0 %" in done.stdout and done.stdout.count("kept ") == kept
+
+
+def test_an_unknown_limit_lists_those_that_there_are(run_cli, write):
+    file = write("a.json", run({"k": [1]}))
+    done = run_cli("diff", file, file, "--fail-on", "gpu_time>5%")
+    for name in ("device_time", "step_time", "wall_time", "kernel", "operator", "operator_host", "call", "new", "gone", "changed", "copies"):
+        assert f" {name}," in done.stderr or done.stderr.rstrip().endswith(f" {name}."), name
+    assert run_cli("diff", file, file, "--fail-on", "device_time>5").stderr.count("Write NAME>5%") == 1
+
+
+@pytest.mark.parametrize("files", [3, 5, 6])
+def test_a_table_of_many_names_hardly_cries_inside_the_noise_and_tells_a_change(diff, write, files):
+    cried = 0
+    for seed in range(3):
+        dice = random.Random(seed * 10 + files)
+
+        def one(name, slower, dice=dice):
+            return write(name, run({f"kernel_{chr(97 + k // 26)}{chr(97 + k % 26)}_": [50 * dice.gauss(1, 0.04) * (slower if k == 0 else 1)]
+                                    for k in range(60)}))
+
+        base, test = [one(f"a{i}.json", 1) for i in range(files)], [one(f"b{i}.json", 1.5) for i in range(files)]
+        _, kernels = diff("--base", *base, "--test", *test)
+        assert kernels.pop("kernel_aa_")["verdict"] == "slower"
+        assert len(kernels) == 59
+        cried += sum(row["verdict"] != "same" for row in kernels.values())
+    assert cried <= 1  # of 177
+
+
 def test_a_change_inside_the_noise_fails_no_limit(run_cli, write):
     dice = random.Random(2)
     base = [write(f"a{i}.json", run({"k": [50 * dice.uniform(0.9, 1.1)] * 5})) for i in range(3)]
