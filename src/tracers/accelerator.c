@@ -9,12 +9,15 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "flagprof/flagprof.h"
+#include "tracers/exports.h"
 #include "tracers/faces.h"
+#include "tracers/libraries.h"
 #include "tracers/rows.h"
 #include "tracers/unavailable.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,26 +48,47 @@ static struct fp_row *find_row(const struct wish *wish, const char *accelerator)
     return NULL;
 }
 
-// The tracer that FLAGOS_ACCELERATOR names, else the one that the library shows itself to be made for: by a
-// function of the vendor's own before one of CUPTI's, which several vendors offer. NULL: no library is named,
-// or it is nobody's.
+// By a function of the vendor's own before one of CUPTI's, which several vendors offer.
+static struct fp_row *owner_by_file(const struct wish *wish, const char *path) {
+    struct fp_exports *exports = NULL;
+    struct fp_error err = { "" };
+    struct fp_row *owner = NULL;
+    if (fp_exports_read(&exports, path, &err) != 0) {
+        fp_log("accelerator", "FLAGOS_TRACER_LIBRARY: %s", err.text);
+        return wish->row_count == 1 ? wish->rows : NULL;
+    }
+    const char *face = fp_face_of_file(exports, path);
+    if (face)
+        owner = find_row(wish, face);
+    for (size_t at = 0; !face && !owner && at < wish->row_count; at++)
+        if (wish->rows[at].is.library_symbol && fp_exports_has(exports, wish->rows[at].is.library_symbol))
+            owner = &wish->rows[at];
+    fp_exports_free(exports);
+    return owner;
+}
+
+// A bare name that the loader alone can find: it has to be opened to be looked at.
+static struct fp_row *owner_by_loader(const struct wish *wish) {
+    char path[FP_LIBRARY_PATH_BYTES];
+    struct link_map *map = NULL;
+    void *handle = dlopen(wish->library, RTLD_LAZY | RTLD_LOCAL);
+    if (handle && dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 &&
+        snprintf(path, sizeof(path), "%s", map->l_name) < (int)sizeof(path))
+        return owner_by_file(wish, path);
+    fp_log("accelerator", "FLAGOS_TRACER_LIBRARY: %s", handle ? "it has no file" : dlerror());
+    return wish->row_count == 1 ? wish->rows : NULL;
+}
+
+// The tracer that FLAGOS_ACCELERATOR names, else the one that the library shows itself to be made for. Its file is
+// read for that and not opened, since a library begins to act when it is opened. NULL: no library is named, or it is nobody's.
 static struct fp_row *owner_of(const struct wish *wish) {
+    char path[FP_LIBRARY_PATH_BYTES];
     if (!wish->library)
         return NULL;
     if (wish->named)
         return find_row(wish, wish->named);
-    void *handle = dlopen(wish->library, RTLD_LAZY | RTLD_LOCAL);
-    if (!handle) {
-        fp_log("accelerator", "FLAGOS_TRACER_LIBRARY: %s", dlerror());
-        return wish->row_count == 1 ? wish->rows : NULL;
-    }
-    const char *face = fp_face_of(handle, wish->library);
-    if (face)
-        return find_row(wish, face);
-    for (size_t at = 0; at < wish->row_count; at++)
-        if (wish->rows[at].is.library_symbol && dlsym(handle, wish->rows[at].is.library_symbol))
-            return &wish->rows[at];
-    return NULL;
+    return fp_exports_file(wish->library, path, sizeof(path)) ? owner_by_file(wish, path)
+                                                              : owner_by_loader(wish);
 }
 
 static struct wish read_wish(void) {

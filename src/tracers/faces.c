@@ -3,6 +3,7 @@
 #include "tracers/faces.h"
 
 #include "base/env.h"
+#include "tracers/exports.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -30,11 +31,23 @@ static bool lies_in(const char *path, const char *home) {
     return length > 1 && strncmp(file, folder, length) == 0 && file[length] == '/';
 }
 
-const char *fp_face_of(void *handle, const char *path) {
+struct library {
+    void *handle;
+    const struct fp_exports *exports;
+};
+
+static bool has(struct library library, const char *symbol, const char *file) {
+    if (library.handle)
+        return dlsym(library.handle, symbol) != NULL; // finds what it is linked to as well
+    return library.exports &&
+           (fp_exports_has(library.exports, symbol) || fp_exports_needs(library.exports, file));
+}
+
+static const char *find_face(struct library library, const char *path) {
     const char *slash = path ? strrchr(path, '/') : NULL;
     const char *name = slash ? slash + 1 : path;
     for (size_t at = 0; at < sizeof(faces) / sizeof(faces[0]); at++) {
-        if (handle && dlsym(handle, faces[at].symbol))
+        if (has(library, faces[at].symbol, faces[at].file))
             return faces[at].accelerator;
         if (name && strncmp(name, faces[at].file, strlen(faces[at].file)) == 0)
             return faces[at].accelerator;
@@ -43,4 +56,12 @@ const char *fp_face_of(void *handle, const char *path) {
                 return faces[at].accelerator;
     }
     return NULL;
+}
+
+const char *fp_face_of(void *handle, const char *path) {
+    return find_face((struct library){ .handle = handle }, path);
+}
+
+const char *fp_face_of_file(const struct fp_exports *exports, const char *path) {
+    return find_face((struct library){ .exports = exports }, path);
 }

@@ -3,18 +3,14 @@
 #include "tracers/mspti_open.h"
 
 #include "base/log.h"
+#include "tracers/exports.h"
 
 #include <dlfcn.h>
-#include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define LIBRARY "libmspti.so"
 #define ASCENDCL "libascendcl.so"
@@ -113,54 +109,18 @@ static void list_places(struct fp_library_list *list) {
 
 // ---- Is it what it should be?
 
-#if defined(__aarch64__)
-enum { OUR_MACHINE = EM_AARCH64 };
-#else
-enum { OUR_MACHINE = EM_X86_64 };
-#endif
-
-static bool names_symbol(const char *bytes, size_t size, const char *symbol) {
-    char wanted[128];
-    size_t length = strlen(symbol);
-    wanted[0] = '\0';
-    memcpy(wanted + 1, symbol, length + 1);
-    return memmem(bytes, size, wanted, length + 2) != NULL;
-}
-
-static const char *what_is_wrong(const char *bytes, size_t size) {
-    const Elf64_Ehdr *header = (const void *)bytes;
-    if (size < sizeof(*header) || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_type != ET_DYN)
-        return "is no library";
-    if (header->e_machine != OUR_MACHINE)
-        return "is a library for another processor";
-    for (size_t at = 0; at < sizeof(fp_mspti_symbols) / sizeof(fp_mspti_symbols[0]); at++)
-        if (fp_mspti_symbols[at].required && !names_symbol(bytes, size, fp_mspti_symbols[at].name))
-            return fp_mspti_symbols[at].name;
-    return NULL;
-}
-
 static int check_file(struct fp_mspti_library *library, const char *path, struct fp_error *err) {
-    struct stat file;
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0 || fstat(descriptor, &file) != 0) {
-        fp_error_set(err, "%s: %s", path, strerror(errno));
-        if (descriptor >= 0)
-            close(descriptor);
-        return -ELIBACC;
-    }
-    size_t size = file.st_size > 0 ? (size_t)file.st_size : 0;
-    void *bytes = size ? mmap(NULL, size, PROT_READ, MAP_PRIVATE, descriptor, 0) : MAP_FAILED;
-    close(descriptor);
-    const char *wrong = bytes == MAP_FAILED ? "is no library" : what_is_wrong(bytes, size);
-    if (!wrong)
-        library->simulated = names_symbol(bytes, size, SIMULATION_MARK);
-    if (bytes != MAP_FAILED)
-        munmap(bytes, size);
-    if (!wrong)
-        return 0;
-    bool is_symbol = strncmp(wrong, "is ", 3) != 0;
-    fp_error_set(err, "%s %s%s", path, is_symbol ? "lacks " : "", wrong);
-    return is_symbol ? -ENOSYS : -ELIBBAD;
+    struct fp_exports *exports = NULL;
+    int result = fp_exports_read(&exports, path, err);
+    for (size_t at = 0; result == 0 && at < sizeof(fp_mspti_symbols) / sizeof(fp_mspti_symbols[0]); at++)
+        if (fp_mspti_symbols[at].required && !fp_exports_has(exports, fp_mspti_symbols[at].name)) {
+            fp_error_set(err, "%s lacks %s", path, fp_mspti_symbols[at].name);
+            result = -ENOSYS;
+        }
+    if (result == 0)
+        library->simulated = fp_exports_has(exports, SIMULATION_MARK);
+    fp_exports_free(exports);
+    return result;
 }
 
 static int find_library(struct fp_mspti_library *library, const char *named, struct fp_error *err) {

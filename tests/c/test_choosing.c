@@ -144,6 +144,33 @@ static void a_cupti_that_lies_in_the_sdk_of_a_ppu_is_the_ppus(void **state) {
     run(face_in_its_sdk);
 }
 
+static bool is_open(const char *path) {
+    void *handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+    if (handle)
+        dlclose(handle);
+    return handle != NULL;
+}
+
+// A library acts when it is opened. Nobody's is not opened to be looked at, nor Ascend's before a session.
+static void looked_at_alone(void) {
+    static const char strange[] = SIM "mspti/libhccl.so", ascends[] = SIM "mspti/libmspti.so";
+    struct fp_accelerator *chosen = NULL;
+    struct fp_error err = { "" };
+    setenv("FLAGOS_TRACER_LIBRARY", strange, 1);
+    fp_accelerator_choose(&chosen, &err);
+    CHECK(chosen || strstr(err.text, "is no library of a known tracer"), "%s", err.text);
+    CHECK(!is_open(strange), "a library that is nobody's was opened");
+    setenv("FLAGOS_TRACER_LIBRARY", ascends, 1);
+    if (!chosen)
+        expect_chosen("ascend", ascends);
+    CHECK(!is_open(ascends), "it was opened before any session");
+}
+
+static void a_named_library_is_looked_at_without_being_opened(void **state) {
+    (void)state;
+    run(looked_at_alone);
+}
+
 static void expect_refusal(void *owner, const struct fp_candidate *candidate,
                            struct fp_accelerator *accelerator) {
     (void)owner;
@@ -284,6 +311,7 @@ int main(void) {
         cmocka_unit_test(each_accelerator_with_a_tracer_is_among_the_libraries_that_are_tried_here),
         cmocka_unit_test(a_named_library_is_opened_by_the_tracer_whose_functions_it_has_and_by_no_other),
         cmocka_unit_test(a_cupti_that_lies_in_the_sdk_of_a_ppu_is_the_ppus),
+        cmocka_unit_test(a_named_library_is_looked_at_without_being_opened),
         cmocka_unit_test(a_library_of_another_vendor_is_refused_though_it_was_named_with_the_accelerator),
         cmocka_unit_test(a_named_accelerator_is_used_whatever_else_is_there),
         cmocka_unit_test(a_name_in_no_row_is_one_line_with_the_known_names_and_gets_the_unavailable_tracer),
