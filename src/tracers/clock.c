@@ -7,19 +7,27 @@
 
 enum { READINGS = 5 };
 
-static int64_t now_ns(void) {
+static int64_t read_system(clockid_t clock) {
     struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
+    clock_gettime(clock, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+int64_t fp_clock_epoch_ns(void) {
+    return read_system(CLOCK_REALTIME);
+}
+
+int64_t fp_clock_monotonic_ns(void) {
+    return read_system(CLOCK_MONOTONIC);
 }
 
 int fp_clock_sample(fp_clock_read read, void *owner, struct fp_clock_sample *sample) {
     int64_t tightest = INT64_MAX;
     for (int reading = 0; reading < READINGS; reading++) {
         uint64_t vendor_ns;
-        int64_t before = now_ns();
+        int64_t before = fp_clock_epoch_ns();
         int result = read(owner, &vendor_ns);
-        int64_t after = now_ns();
+        int64_t after = fp_clock_epoch_ns();
         if (result != 0)
             return result;
         // A step of the system's clock makes the gap negative: no reading worth having.

@@ -32,4 +32,8 @@ void fp_clock_begin(struct fp_clock *clock, struct fp_clock_sample first, int64_
 void fp_clock_finish(struct fp_clock *clock, struct fp_clock_sample last);
 int64_t fp_clock_to_epoch(const struct fp_clock *clock, int64_t vendor_ns);
 
+// The system's clocks: of the epoch, and the one that is never set.
+int64_t fp_clock_epoch_ns(void);
+int64_t fp_clock_monotonic_ns(void);
+
 #endif

@@ -6,6 +6,7 @@
 #include "tracers/cuda_driver.h"
 
 #include "tracers/libraries.h"
+#include "tracers/opening.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -135,9 +136,7 @@ int fp_cuda_driver_device(const struct fp_cuda_driver *driver, uint32_t ordinal,
     found.name[sizeof(found.name) - 1] = '\0';
     if (driver->device_memory && driver->device_memory(&bytes, id) == 0)
         found.total_memory_bytes = bytes;
-    size_t size = device->size < sizeof(found) ? device->size : sizeof(found);
-    found.size = size;
-    memcpy(device, &found, size);
+    fp_tracer_hand_out(device, &found);
     return 0;
 }
 

@@ -14,21 +14,20 @@
 
 #include "base/log.h"
 #include "tracers/ablation.h"
-#include "tracers/buffers.h"
 #include "tracers/clock.h"
 #include "tracers/cupti_arm.h"
 #include "tracers/cupti_open.h"
+#include "tracers/intake.h"
+#include "tracers/notes.h"
+#include "tracers/opening.h"
 #include "tracers/since.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 // 2 MB hold about 7,500 launches (kernel, call and id: 280 bytes): 30 ms of a launch-bound program, decoded
 // in 3 ms. At most 64 are handed out, so 128 MB, as much as Kineto allows itself; untouched ones cost
@@ -62,46 +61,27 @@ struct fp_tracer {
     struct fp_buffers_counts counts_at_start;
     struct fp_clock clock;
     struct fp_cupti_decoder *decoder;
-    struct fp_sink_note {
-        struct fp_error said[6];
-        size_t count;
-    } notes; // found outside of drain, told by the next one
+    struct fp_notes notes; // found outside of drain, told by the last one
 };
 
 static struct {
-    _Atomic(struct fp_buffers *) buffers;
+    struct fp_intake intake;
+    struct fp_fork_mark fork;
     _Atomic(struct fp_cupti_layout *) layout;
-    _Atomic(void (*)(void *)) wake;
-    _Atomic(void *) wake_owner;
     // Buffers with records that came back in this session: by a flush of ours, and because they were full.
     atomic_bool flushing;
     atomic_uint came_by_flush, came_full;
-    atomic_uint inside;   // threads in a callback of ours
-    atomic_bool pushed;   // in this session
-    atomic_bool in_child; // a fork's child: CUPTI is not to be used there
+    atomic_bool pushed; // in this session
 } shared;
 
-static void note(struct fp_tracer *tracer, const char *format, ...) FP_PRINTF(2, 3);
-
-static void note(struct fp_tracer *tracer, const char *format, ...) {
-    struct fp_sink_note *notes = &tracer->notes;
-    if (notes->count == sizeof(notes->said) / sizeof(notes->said[0]))
-        return;
-    va_list arguments;
-    va_start(arguments, format);
-    fp_error_setv(&notes->said[notes->count++], format, arguments);
-    va_end(arguments);
-}
-
 static void note_sentence(void *owner, const char *sentence) {
-    note(owner, "%s", sentence);
+    fp_notes_add(owner, "%s", sentence);
 }
 
 // ---- CUPTI's callbacks
 
 static void on_requested(uint8_t **buffer, size_t *size, size_t *max_records) {
-    *max_records = 0; // as many as fit
-    *buffer = fp_buffers_request(atomic_load_explicit(&shared.buffers, memory_order_acquire), size);
+    fp_intake_request(&shared.intake, buffer, size, max_records);
     fp_log("cupti", "buffer %p requested, %zu bytes", (void *)*buffer, *size);
 }
 
@@ -110,16 +90,12 @@ static void on_completed(struct CUctx_st *context, uint32_t stream, uint8_t *buf
     (void)context;
     (void)stream;
     (void)size;
-    atomic_fetch_add(&shared.inside, 1);
+    fp_intake_enter(&shared.intake);
     fp_log("cupti", "buffer %p completed, %zu bytes", (void *)buffer, valid);
     if (valid)
         atomic_fetch_add(atomic_load(&shared.flushing) ? &shared.came_by_flush : &shared.came_full, 1);
-    if (fp_buffers_complete(atomic_load_explicit(&shared.buffers, memory_order_acquire), buffer, valid)) {
-        void (*wake)(void *) = atomic_load(&shared.wake);
-        if (wake)
-            wake(atomic_load(&shared.wake_owner));
-    }
-    atomic_fetch_sub(&shared.inside, 1);
+    fp_intake_complete(&shared.intake, buffer, valid);
+    fp_intake_leave(&shared.intake);
 }
 
 static void count_spare(void *owner, const uint8_t *buffer, size_t valid,
@@ -130,26 +106,9 @@ static void count_spare(void *owner, const uint8_t *buffer, size_t valid,
         fp_cupti_count_records(layout, buffer, valid, counts);
 }
 
-// On return no callback uses the session's wake any more.
-static void forget_wake(void) {
-    atomic_store(&shared.wake, NULL);
-    while (atomic_load(&shared.inside) != 0)
-        sched_yield();
-}
-
 // ---- Open and describe
 
-static void mark_child(void) {
-    atomic_store(&shared.in_child, true);
-}
-
-static void watch_forks(void) {
-    pthread_atfork(NULL, NULL, mark_child);
-}
-
 static int open_buffers(const struct fp_tracer *tracer, struct fp_error *err) {
-    if (atomic_load(&shared.buffers))
-        return 0;
     const struct fp_cupti_library *library = &tracer->library;
     struct fp_buffers_setup setup = {
         .buffer_bytes = BUFFER_BYTES,
@@ -160,33 +119,20 @@ static int open_buffers(const struct fp_tracer *tracer, struct fp_error *err) {
         .may_refuse = library->major >= FIRST_MAJOR_THAT_BEARS_REFUSAL || library->api_version >= 28,
         .count_records = count_spare,
     };
-    struct fp_buffers *buffers = NULL;
-    int result = fp_buffers_open(&setup, &buffers, err);
-    if (result == 0)
-        atomic_store_explicit(&shared.buffers, buffers, memory_order_release);
-    return result;
+    return fp_intake_open(&shared.intake, &setup, err);
 }
 
 static int cupti_open(const struct fp_tracer_options *options, struct fp_tracer **result,
                       struct fp_error *err) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    bool named =
-        options && options->size >= offsetof(struct fp_tracer_options, library) + sizeof(options->library);
-    if (atomic_load(&shared.in_child)) {
-        fp_error_set(err, "this process was forked after CUPTI was opened: neither can be used in it");
-        return -ENODEV;
-    }
-    struct fp_tracer *tracer = calloc(1, sizeof(*tracer));
-    if (!tracer) {
-        fp_error_set(err, "no memory for the CUPTI tracer");
-        return -ENOMEM;
-    }
-    int status = fp_cupti_library_open(&tracer->library, named ? options->library : NULL, err);
+    struct fp_tracer *tracer;
+    int status = fp_tracer_new(sizeof(*tracer), "CUPTI", &shared.fork, &tracer, err);
+    if (status == 0)
+        status = fp_cupti_library_open(&tracer->library, fp_tracer_library(options), err);
     if (status != 0) {
         free(tracer);
         return status;
     }
-    pthread_once(&once, watch_forks);
+    fp_fork_watch(&shared.fork);
     fp_cupti_arms_init(&tracer->arms, &tracer->library);
     const struct fp_cupti_library *library = &tracer->library;
     int count = library->driver.device_count < MAX_DEVICES ? library->driver.device_count : MAX_DEVICES;
@@ -201,9 +147,10 @@ static int cupti_open(const struct fp_tracer_options *options, struct fp_tracer 
 static int cupti_describe(struct fp_tracer *tracer, struct fp_tracer_description *description) {
     const struct fp_cupti_library *library = &tracer->library;
     struct fp_tracer_description found = {
+        .size = sizeof(found),
         .library_path = library->path,
         .version = tracer->version,
-        .simulated = library->simulated ? "FlagProf's simulated accelerator" : NULL,
+        .simulated = library->simulated ? FP_SIMULATED_TITLE : NULL,
         .kinds = fp_cupti_offered_kinds,
         .runtime_kind = "cuda_runtime",
         .driver_version = (uint64_t)library->driver.version,
@@ -211,8 +158,7 @@ static int cupti_describe(struct fp_tracer *tracer, struct fp_tracer_description
             (uint64_t)fp_cuda_runtime_version(library->simulated ? library->handle : NULL, library->major),
         .library_version = library->api_version,
     };
-    found.size = description->size < sizeof(found) ? description->size : sizeof(found);
-    memcpy(description, &found, found.size);
+    fp_tracer_hand_out(description, &found);
     return 0;
 }
 
@@ -260,7 +206,8 @@ static void begin_clock(struct fp_tracer *tracer) {
     if (tracer->clock.identity)
         return;
     int64_t apart = sample.vendor_ns - sample.epoch_ns;
-    note(tracer, "CUPTI's clock is not the Unix epoch (%" PRId64 " ns apart): its times were mapped", apart);
+    fp_notes_add(&tracer->notes,
+                 "CUPTI's clock is not the Unix epoch (%" PRId64 " ns apart): its times were mapped", apart);
 }
 
 static void follow_clock(struct fp_tracer *tracer) {
@@ -271,13 +218,7 @@ static void follow_clock(struct fp_tracer *tracer) {
 
 // What an earlier session left completed is of no use to this one.
 static void discard_leftovers(struct fp_tracer *tracer) {
-    struct fp_buffers *buffers = atomic_load(&shared.buffers);
-    struct fp_buffer buffer;
-    uint64_t dropped[FP_KIND_COUNT + 1] = { 0 };
-    size_t count = 0, vendors_count = 0;
-    for (; fp_buffers_take(buffers, &buffer); count++)
-        fp_buffers_recycle(buffers, &buffer);
-    fp_buffers_take_dropped(buffers, dropped);
+    size_t count = fp_intake_discard(&shared.intake), vendors_count = 0;
     if (tracer->library.call.get_dropped)
         tracer->library.call.get_dropped(NULL, 0, &vendors_count); // asking sets it back to 0
     if (count || vendors_count)
@@ -299,21 +240,15 @@ static void end_session(struct fp_tracer *tracer) {
     tracer->running = false;
     atomic_store(&tracer->stopped, false);
     tracer->notes.count = 0;
-    fp_buffers_leave(atomic_load(&shared.buffers));
-    fp_buffers_trim(atomic_load(&shared.buffers), BUFFERS_KEPT);
+    fp_buffers_leave(fp_intake_buffers(&shared.intake));
+    fp_buffers_trim(fp_intake_buffers(&shared.intake), BUFFERS_KEPT);
 }
 
 static int cupti_start(struct fp_tracer *tracer, const struct fp_session_options *options,
                        struct fp_error *err) {
-    if (atomic_load(&shared.in_child)) {
-        fp_error_set(err, "CUPTI cannot be used in a process forked from one that used it");
-        return -ECHILD;
-    }
-    if (tracer->running) {
-        fp_error_set(err, "a CUPTI session runs already: stop and drain it first");
-        return -EBUSY;
-    }
-    int result = fp_cupti_library_check_runtime(&tracer->library, err);
+    int result = fp_tracer_check_start(&shared.fork, tracer->running, "CUPTI", err);
+    if (result == 0)
+        result = fp_cupti_library_check_runtime(&tracer->library, err);
     if (result == 0)
         result = register_callbacks(tracer, err);
     if (result != 0)
@@ -344,13 +279,12 @@ static int cupti_start(struct fp_tracer *tracer, const struct fp_session_options
     atomic_store(&shared.pushed, false);
     atomic_store(&shared.came_full, 0);
     atomic_store(&shared.came_by_flush, 0);
-    atomic_store(&shared.wake_owner, options->wake_owner);
-    atomic_store(&shared.wake, options->wake);
-    fp_buffers_count(atomic_load(&shared.buffers), &tracer->counts_at_start);
+    fp_intake_begin(&shared.intake, options);
+    fp_buffers_count(fp_intake_buffers(&shared.intake), &tracer->counts_at_start);
     tracer->running = true;
-    result = fp_cupti_arm(&tracer->arms, options->all_calls, note_sentence, tracer, err);
+    result = fp_cupti_arm(&tracer->arms, options->all_calls, note_sentence, &tracer->notes, err);
     if (result != 0) {
-        forget_wake();
+        fp_intake_end(&shared.intake);
         end_session(tracer);
     }
     return result;
@@ -358,34 +292,11 @@ static int cupti_start(struct fp_tracer *tracer, const struct fp_session_options
 
 // ---- Stop
 
-static int64_t monotonic_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-// Buffers with records in them that CUPTI still holds after its flush; one that it holds empty is nobody's
-// loss. They come from threads of CUPTI's, so they are waited for as long as they come.
-static uint32_t wait_for_buffers(uint64_t timeout_ns) {
-    struct fp_buffers *buffers = atomic_load(&shared.buffers);
-    int64_t now = monotonic_ns(), came_last = now;
-    int64_t until = now + (int64_t)(timeout_ns < INT64_MAX / 2 ? timeout_ns : INT64_MAX / 2);
-    uint32_t left, before = UINT32_MAX;
-    while ((left = fp_buffers_filled(buffers)) != 0 && now < until && now - came_last < PATIENCE_NS) {
-        if (left < before)
-            came_last = now;
-        before = left;
-        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
-        now = monotonic_ns();
-    }
-    return left;
-}
-
 // Neither asked for a buffer nor brought one back in this session.
 static bool is_silent(const struct fp_tracer *tracer) {
     const struct fp_buffers_counts *before = &tracer->counts_at_start;
     struct fp_buffers_counts counts;
-    fp_buffers_count(atomic_load(&shared.buffers), &counts);
+    fp_buffers_count(fp_intake_buffers(&shared.intake), &counts);
     return counts.requested == before->requested && counts.completed == before->completed;
 }
 
@@ -406,23 +317,24 @@ static void judge_silence(struct fp_tracer *tracer) {
         // A full buffer is followed by the next one, which comes back at the latest by the flush.
         tracer->taken_over = atomic_load(&shared.came_full) && !atomic_load(&shared.came_by_flush);
         if (tracer->taken_over)
-            note(tracer,
-                 "after %u full buffers CUPTI asked for no more: another library has registered "
-                 "its own buffer callbacks, and the records that followed went there",
-                 atomic_load(&shared.came_full));
+            fp_notes_add(&tracer->notes,
+                         "after %u full buffers CUPTI asked for no more: another library has registered "
+                         "its own buffer callbacks, and the records that followed went there",
+                         atomic_load(&shared.came_full));
         return;
     }
     if (!tracer->tried)
         return;
     // Where buffers came before in this process, the driver is not one that wants to be asked early.
     tracer->taken_over = true;
-    note(tracer,
-         "CUPTI gave no record, not even of a call made to try it: another library has registered its own "
-         "buffer callbacks%s",
-         tracer->prepared || before->requested
-             ? ""
-             : ", or this driver delivers nothing to those who register after the first context: call "
-               "flagprof.prepare() before the first CUDA call");
+    fp_notes_add(
+        &tracer->notes,
+        "CUPTI gave no record, not even of a call made to try it: another library has registered its own "
+        "buffer callbacks%s",
+        tracer->prepared || before->requested
+            ? ""
+            : ", or this driver delivers nothing to those who register after the first context: call "
+              "flagprof.prepare() before the first CUDA call");
 }
 
 static uint32_t flush(struct fp_tracer *tracer, const char *what) {
@@ -443,13 +355,13 @@ static uint32_t end_recording(struct fp_tracer *tracer) {
 static void log_buffers(const struct fp_tracer *tracer) {
     const struct fp_buffers_counts *before = &tracer->counts_at_start;
     struct fp_buffers_counts now;
-    fp_buffers_count(atomic_load(&shared.buffers), &now);
+    fp_buffers_count(fp_intake_buffers(&shared.intake), &now);
     fp_log("cupti",
            "stopped: %" PRIu64 " buffers requested, %" PRIu64 " completed, %" PRIu64 " spares, %" PRIu64
            " refused, %u still out",
            now.requested - before->requested, now.completed - before->completed,
            now.spares_given - before->spares_given, now.refused - before->refused,
-           fp_buffers_outstanding(atomic_load(&shared.buffers)));
+           fp_buffers_outstanding(fp_intake_buffers(&shared.intake)));
 }
 
 static int cupti_stop(struct fp_tracer *tracer, uint64_t timeout_ns, struct fp_error *err) {
@@ -457,20 +369,20 @@ static int cupti_stop(struct fp_tracer *tracer, uint64_t timeout_ns, struct fp_e
         fp_error_set(err, "no CUPTI session runs");
         return -EINVAL;
     }
-    if (atomic_load(&shared.in_child)) {
+    if (fp_fork_in_child(&shared.fork)) {
         atomic_store(&tracer->stopped, true);
         return -ECHILD;
     }
     atomic_store(&shared.flushing, true);
     uint32_t status = end_recording(tracer);
-    uint32_t left = wait_for_buffers(timeout_ns); // threads of CUPTI's bring some when the flush has returned
+    uint32_t left = fp_intake_wait(&shared.intake, timeout_ns, PATIENCE_NS); // some come after the flush
     atomic_store(&shared.flushing, false);
-    forget_wake();
+    fp_intake_end(&shared.intake);
     judge_silence(tracer);
     log_buffers(tracer);
     tracer->left_outside = left;
     if (left)
-        note(tracer, "%u buffers with records did not come back from CUPTI", left);
+        fp_notes_add(&tracer->notes, "%u buffers with records did not come back from CUPTI", left);
     atomic_store(&tracer->stopped, true);
     if (left) {
         fp_error_set(err, "CUPTI still holds %u buffers with records", left);
@@ -487,14 +399,10 @@ static int cupti_stop(struct fp_tracer *tracer, uint64_t timeout_ns, struct fp_e
 // ---- Drain
 
 static void drain_dropped(struct fp_tracer *tracer, const struct fp_sink *sink) {
-    uint64_t spare[FP_KIND_COUNT + 1] = { 0 };
     size_t dropped = 0;
     if (fp_ablated("lost"))
         return;
-    uint64_t sum = fp_buffers_take_dropped(atomic_load(&shared.buffers), spare);
-    for (int kind = 0; kind <= FP_KIND_COUNT; kind++)
-        if (spare[kind])
-            sink->lose(sink->owner, (enum fp_kind)kind, FP_LOSS_DROPPED, spare[kind]);
+    uint64_t sum = fp_intake_lose_spares(&shared.intake, sink);
     if (tracer->library.call.get_dropped &&
         tracer->library.call.get_dropped(NULL, 0, &dropped) == FP_CUPTI_SUCCESS && dropped)
         sink->lose(sink->owner, FP_KIND_COUNT, FP_LOSS_DROPPED, dropped); // of what kind CUPTI does not tell
@@ -505,7 +413,7 @@ static void drain_dropped(struct fp_tracer *tracer, const struct fp_sink *sink) 
 // A buffer that an earlier session left outside holds that session's records. From then on only what ended in
 // this session is let through: the decoder may keep a call back for later.
 static size_t decode_buffers(struct fp_tracer *tracer, const struct fp_sink *sink) {
-    struct fp_buffers *buffers = atomic_load(&shared.buffers);
+    struct fp_buffers *buffers = fp_intake_buffers(&shared.intake);
     struct fp_buffer buffer;
     size_t count = 0;
     for (; fp_buffers_take(buffers, &buffer); count++) {
@@ -526,8 +434,7 @@ static void drain_end(struct fp_tracer *tracer, const struct fp_sink *sink) {
     fp_cupti_decode_end(tracer->decoder, tracer->late ? &only : sink);
     if (places)
         sink->lose(sink->owner, FP_KIND_COUNT, FP_LOSS_UNCOUNTED, places);
-    for (size_t i = 0; i < tracer->notes.count; i++)
-        sink->note(sink->owner, tracer->notes.said[i].text);
+    fp_notes_tell(&tracer->notes, sink);
     end_session(tracer);
 }
 
@@ -536,7 +443,7 @@ static int cupti_drain(struct fp_tracer *tracer, const struct fp_sink *sink) {
     bool last = atomic_load(&tracer->stopped);
     if (!tracer->decoder)
         return 0;
-    if (atomic_load(&shared.in_child))
+    if (fp_fork_in_child(&shared.fork))
         return -ECHILD;
     follow_clock(tracer);
     size_t count = decode_buffers(tracer, sink);
@@ -555,7 +462,7 @@ static const uint32_t external_kinds[FP_ID_KIND_COUNT] = {
 };
 
 static int cupti_push(struct fp_tracer *tracer, enum fp_id_kind kind, uint64_t framework_id) {
-    if (atomic_load_explicit(&shared.in_child, memory_order_relaxed))
+    if (fp_fork_in_child(&shared.fork))
         return 0;
     if (!tracer->library.call.push_external_id)
         return -ENOSYS;
@@ -568,7 +475,7 @@ static int cupti_push(struct fp_tracer *tracer, enum fp_id_kind kind, uint64_t f
 
 static int cupti_pop(struct fp_tracer *tracer, enum fp_id_kind kind, uint64_t *last) {
     uint64_t popped = 0; // always a real address: one vendor of this family needs it
-    if (atomic_load_explicit(&shared.in_child, memory_order_relaxed))
+    if (fp_fork_in_child(&shared.fork))
         return 0;
     if (!tracer->library.call.pop_external_id)
         return -ENOSYS;
@@ -579,13 +486,13 @@ static int cupti_pop(struct fp_tracer *tracer, enum fp_id_kind kind, uint64_t *l
 }
 
 static int cupti_synchronize(struct fp_tracer *tracer, struct fp_error *err) {
-    if (atomic_load(&shared.in_child))
+    if (fp_fork_in_child(&shared.fork))
         return 0;
     return fp_cuda_driver_synchronize(&tracer->library.driver, err);
 }
 
 static int cupti_prepare(struct fp_tracer *tracer, struct fp_error *err) {
-    if (atomic_load(&shared.in_child))
+    if (fp_fork_in_child(&shared.fork))
         return 0;
     int result = register_callbacks(tracer, err);
     tracer->prepared = result == 0;

@@ -136,18 +136,14 @@ static const struct fp_twin_search search = {
 static struct fp_twin_shared shared;
 
 static void on_requested(uint8_t **buffer, size_t *size, size_t *max_records) {
-    fp_twin_on_requested(&shared, buffer, size, max_records);
+    fp_intake_request(&shared.intake, buffer, size, max_records);
 }
 
 static void on_completed(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid) {
     (void)context;
     (void)stream;
     (void)size;
-    fp_twin_on_completed(&shared, buffer, valid);
-}
-
-static void mark_child(void) {
-    atomic_store(&shared.in_child, true);
+    fp_intake_complete(&shared.intake, buffer, valid);
 }
 
 static const struct fp_twin_profile profile = {
@@ -159,7 +155,6 @@ static const struct fp_twin_profile profile = {
     .requested = on_requested,
     .completed = on_completed,
     .shared = &shared,
-    .in_child = mark_child,
     .known_name = fp_cupti_api_name_known,
     .name_keys = { [FP_TWIN_DRIVER] = FP_TWIN_DRIVER, [FP_TWIN_RUNTIME] = FP_TWIN_RUNTIME },
     .prefixes = { [FP_TWIN_DRIVER] = "cu", [FP_TWIN_RUNTIME] = "cuda" },

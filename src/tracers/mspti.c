@@ -14,30 +14,28 @@
 
 #include "base/log.h"
 #include "tracers/ablation.h"
-#include "tracers/buffers.h"
+#include "tracers/clock.h"
+#include "tracers/intake.h"
 #include "tracers/mspti_decode.h"
 #include "tracers/mspti_ids.h"
 #include "tracers/mspti_open.h"
 #include "tracers/mspti_walk.h"
+#include "tracers/notes.h"
+#include "tracers/opening.h"
 #include "tracers/text_arena.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 // MSPTI asks for at least 2 MB and hands a buffer over when it is filled by four fifths [CODE].
 enum { BUFFER_BYTES = 8 << 20, BUFFERS = 32, SPARE_BYTES = 2 << 20, SPARES = 4, BUFFERS_KEPT = 1 };
 enum { NAME_BYTES = 256 << 20, NAMES = 1 << 15 }; // of address space; what is written costs memory
 enum { ID_ENTRIES = 1 << 20 };                    // 32 MB of address space
-enum { NOTES = 8 };
 
 enum need { NEEDED, WANTED, INSTEAD }; // instead: only where the row before it was refused
 
@@ -62,13 +60,10 @@ static const struct kind {
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
 static struct {
-    _Atomic(struct fp_buffers *) buffers;
+    struct fp_intake intake;
     struct fp_text_arena *names;
-    _Atomic(void (*)(void *)) wake;
-    _Atomic(void *) wake_owner;
-    atomic_uint inside;                    // completions and wakes that are at work
     _Atomic uint64_t earliest, texts_lost; // of the session
-    atomic_bool in_child;
+    struct fp_fork_mark fork;
 } shared;
 
 struct fp_tracer {
@@ -83,36 +78,21 @@ struct fp_tracer {
     struct fp_buffers_counts counts_at_start;
     struct fp_mspti_decoder *decoder;
     uint32_t left_outside;
-    struct fp_error notes[NOTES]; // found outside of drain, told by the last one
-    size_t note_count;
+    struct fp_notes notes; // found outside of drain, told by the last one
 };
 
-static void note(struct fp_tracer *tracer, const char *format, ...) FP_PRINTF(2, 3);
-
-static void note(struct fp_tracer *tracer, const char *format, ...) {
-    if (tracer->note_count == NOTES)
-        return;
-    va_list arguments;
-    va_start(arguments, format);
-    fp_error_setv(&tracer->notes[tracer->note_count++], format, arguments);
-    va_end(arguments);
-}
-
 static uint64_t epoch_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    return (uint64_t)fp_clock_epoch_ns();
 }
 
 static bool in_child(void) {
-    return atomic_load_explicit(&shared.in_child, memory_order_relaxed);
+    return fp_fork_in_child(&shared.fork);
 }
 
 // ---- MSPTI's callbacks: on any of its threads, several at once; no lock, no allocation
 
 static void on_requested(uint8_t **buffer, size_t *size, size_t *max_records) {
-    *max_records = 0; // as many as fit
-    *buffer = fp_buffers_request(atomic_load_explicit(&shared.buffers, memory_order_acquire), size);
+    fp_intake_request(&shared.intake, buffer, size, max_records);
 }
 
 static uint64_t keep_text(void *owner, uint64_t address) {
@@ -123,20 +103,11 @@ static uint64_t keep_text(void *owner, uint64_t address) {
     return (uint64_t)(uintptr_t)kept;
 }
 
-static void wake(void) {
-    atomic_fetch_add(&shared.inside, 1);
-    void (*wakes)(void *) = atomic_load(&shared.wake);
-    if (wakes)
-        wakes(atomic_load(&shared.wake_owner));
-    atomic_fetch_sub(&shared.inside, 1);
-}
-
 // With NULL and 0 for a buffer that was refused [CODE].
 static void on_completed(uint8_t *buffer, size_t size, size_t valid) {
-    struct fp_buffers *buffers = atomic_load_explicit(&shared.buffers, memory_order_acquire);
     if (!buffer || valid > size)
         return;
-    atomic_fetch_add(&shared.inside, 1);
+    fp_intake_enter(&shared.intake);
     struct fp_mspti_walk walk = {
         .bytes = buffer,
         .valid = valid,
@@ -144,9 +115,8 @@ static void on_completed(uint8_t *buffer, size_t size, size_t valid) {
         .latest = fp_mspti_latest(epoch_now()),
     };
     fp_mspti_keep_texts(walk, keep_text, shared.names);
-    if (fp_buffers_complete(buffers, buffer, valid))
-        wake();
-    atomic_fetch_sub(&shared.inside, 1);
+    fp_intake_complete(&shared.intake, buffer, valid);
+    fp_intake_leave(&shared.intake);
 }
 
 static void count_spare(void *owner, const uint8_t *buffer, size_t valid,
@@ -155,42 +125,19 @@ static void count_spare(void *owner, const uint8_t *buffer, size_t valid,
     fp_mspti_count_records((uint8_t *)(uintptr_t)buffer, valid, counts);
 }
 
-static void forget_wake(void) {
-    atomic_store(&shared.wake, NULL);
-    while (atomic_load(&shared.inside) != 0)
-        sched_yield();
-}
-
 // ---- Open and describe
-
-static void mark_child(void) {
-    atomic_store(&shared.in_child, true);
-}
-
-static void watch_forks(void) {
-    pthread_atfork(NULL, NULL, mark_child);
-}
 
 static int mspti_open(const struct fp_tracer_options *options, struct fp_tracer **result,
                       struct fp_error *err) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    bool named =
-        options && options->size >= offsetof(struct fp_tracer_options, library) + sizeof(options->library);
-    if (in_child()) {
-        fp_error_set(err, "this process was forked after MSPTI was opened: it cannot be used here");
-        return -ENODEV;
-    }
-    struct fp_tracer *tracer = calloc(1, sizeof(*tracer));
-    if (!tracer) {
-        fp_error_set(err, "no memory for the MSPTI tracer");
-        return -ENOMEM;
-    }
-    int status = fp_mspti_library_find(&tracer->library, named ? options->library : NULL, err);
+    struct fp_tracer *tracer;
+    int status = fp_tracer_new(sizeof(*tracer), "MSPTI", &shared.fork, &tracer, err);
+    if (status == 0)
+        status = fp_mspti_library_find(&tracer->library, fp_tracer_library(options), err);
     if (status != 0) {
         free(tracer);
         return status;
     }
-    pthread_once(&once, watch_forks);
+    fp_fork_watch(&shared.fork);
     *result = tracer;
     return 0;
 }
@@ -201,14 +148,14 @@ static int mspti_describe(struct fp_tracer *tracer, struct fp_tracer_description
                                          "MEMCPY",  "MEMSET",   "COMMUNICATION",
                                          NULL };
     struct fp_tracer_description found = {
+        .size = sizeof(found),
         .library_path = tracer->library.path,
         .version = NULL, // MSPTI does not tell it
-        .simulated = tracer->library.simulated ? "FlagProf's simulated accelerator" : NULL,
+        .simulated = tracer->library.simulated ? FP_SIMULATED_TITLE : NULL,
         .kinds = words,
         .runtime_kind = "acl_runtime",
     };
-    found.size = description->size < sizeof(found) ? description->size : sizeof(found);
-    memcpy(description, &found, found.size);
+    fp_tracer_hand_out(description, &found);
     return 0;
 }
 
@@ -223,8 +170,7 @@ static int mspti_device(struct fp_tracer *tracer, uint32_t ordinal, struct fp_de
     const char *name = tracer->library.call.get_soc_name ? tracer->library.call.get_soc_name() : NULL;
     if (name) // one for all: it is the chip's
         snprintf(found.name, sizeof(found.name), "%s", name);
-    found.size = device->size < sizeof(found) ? device->size : sizeof(found);
-    memcpy(device, &found, found.size);
+    fp_tracer_hand_out(device, &found);
     return 0;
 }
 
@@ -239,7 +185,6 @@ static int open_memory(struct fp_tracer *tracer, struct fp_error *err) {
         .may_refuse = true, // what would have gone into a refused buffer is dropped [CODE]
         .count_records = count_spare,
     };
-    struct fp_buffers *buffers = NULL;
     if (!shared.names)
         shared.names = fp_text_arena_new(NAME_BYTES, NAMES);
     if (!tracer->ids)
@@ -248,21 +193,7 @@ static int open_memory(struct fp_tracer *tracer, struct fp_error *err) {
         fp_error_set(err, "no memory for an MSPTI session");
         return -ENOMEM;
     }
-    if (atomic_load(&shared.buffers))
-        return 0;
-    int result = fp_buffers_open(&setup, &buffers, err);
-    if (result == 0)
-        atomic_store_explicit(&shared.buffers, buffers, memory_order_release);
-    return result;
-}
-
-static void discard_leftovers(void) {
-    struct fp_buffer buffer;
-    uint64_t dropped[FP_KIND_COUNT + 1] = { 0 };
-    struct fp_buffers *buffers = atomic_load(&shared.buffers);
-    while (fp_buffers_take(buffers, &buffer))
-        fp_buffers_recycle(buffers, &buffer);
-    fp_buffers_take_dropped(buffers, dropped);
+    return fp_intake_open(&shared.intake, &setup, err);
 }
 
 // The one subscription of the process. Who has it MSPTI does not say; torch_npu has had a profiler of its own
@@ -323,18 +254,20 @@ static void judge_preload(struct fp_tracer *tracer) {
     int answer = answer_of(tracer, FP_MSPTI_MEMCPY);
     bool was_there = fp_mspti_was_preloaded(), is_named = fp_mspti_is_named_in_preload();
     if (answer == FP_MSPTI_WITHOUT_LD_PRELOAD)
-        note(tracer,
-             "copies%s are not recorded: MSPTI needs libmspti.so in the process from its start (result "
-             "6)%s. " HOW,
-             answer_of(tracer, FP_MSPTI_COMMUNICATION) == FP_MSPTI_SUCCESS ? " and sets"
-                                                                           : ", sets and collectives",
-             was_there ? ", and does not see that it was, since LD_PRELOAD does not name it" : "");
+        fp_notes_add(
+            &tracer->notes,
+            "copies%s are not recorded: MSPTI needs libmspti.so in the process from its start (result "
+            "6)%s. " HOW,
+            answer_of(tracer, FP_MSPTI_COMMUNICATION) == FP_MSPTI_SUCCESS ? " and sets"
+                                                                          : ", sets and collectives",
+            was_there ? ", and does not see that it was, since LD_PRELOAD does not name it" : "");
     else if (answer != FP_MSPTI_SUCCESS)
-        note(tracer, "copies are not recorded: MSPTI refuses their kind (result %d)", answer);
+        fp_notes_add(&tracer->notes, "copies are not recorded: MSPTI refuses their kind (result %d)", answer);
     else if (is_named && !was_there)
-        note(tracer,
-             "LD_PRELOAD names libmspti.so, but this process did not start with it (it was set later, or "
-             "the file could not be loaded): copies and sets will be missing. " HOW);
+        fp_notes_add(
+            &tracer->notes,
+            "LD_PRELOAD names libmspti.so, but this process did not start with it (it was set later, or "
+            "the file could not be loaded): copies and sets will be missing. " HOW);
 }
 
 static int make_decoder(struct fp_tracer *tracer, const struct fp_session_options *options,
@@ -360,9 +293,9 @@ static void end_session(struct fp_tracer *tracer) {
     tracer->decoder = NULL;
     tracer->running = false;
     atomic_store(&tracer->stopped, false);
-    tracer->note_count = 0;
+    tracer->notes.count = 0;
     fp_mspti_ids_clear(tracer->ids);
-    fp_buffers_trim(atomic_load(&shared.buffers), BUFFERS_KEPT);
+    fp_buffers_trim(fp_intake_buffers(&shared.intake), BUFFERS_KEPT);
 }
 
 static int begin_recording(struct fp_tracer *tracer, const struct fp_session_options *options,
@@ -374,9 +307,8 @@ static int begin_recording(struct fp_tracer *tracer, const struct fp_session_opt
     }
     atomic_store(&shared.earliest, fp_mspti_earliest(epoch_now()));
     atomic_store(&shared.texts_lost, 0);
-    fp_buffers_count(atomic_load(&shared.buffers), &tracer->counts_at_start);
-    atomic_store(&shared.wake_owner, options->wake_owner);
-    atomic_store(&shared.wake, options->wake);
+    fp_buffers_count(fp_intake_buffers(&shared.intake), &tracer->counts_at_start);
+    fp_intake_begin(&shared.intake, options);
     result = arm(tracer, err);
     if (result == 0)
         result = make_decoder(tracer, options, err);
@@ -385,30 +317,24 @@ static int begin_recording(struct fp_tracer *tracer, const struct fp_session_opt
         return 0;
     }
     disarm(tracer);
-    forget_wake();
+    fp_intake_end(&shared.intake);
     return result;
 }
 
 static int mspti_start(struct fp_tracer *tracer, const struct fp_session_options *options,
                        struct fp_error *err) {
-    if (in_child()) {
-        fp_error_set(err, "MSPTI cannot be used in a process forked from one that used it");
-        return -ECHILD;
-    }
-    if (tracer->running) {
-        fp_error_set(err, "an MSPTI session runs already: stop and drain it first");
-        return -EBUSY;
-    }
-    int result = open_memory(tracer, err);
+    int result = fp_tracer_check_start(&shared.fork, tracer->running, "MSPTI", err);
+    if (result == 0)
+        result = open_memory(tracer, err);
     if (result == 0)
         result = fp_mspti_library_bind(&tracer->library, err);
     if (result == 0)
         result = subscribe(tracer, err);
     if (result != 0)
         return result;
-    discard_leftovers();
+    fp_intake_discard(&shared.intake);
     fp_mspti_ids_clear(tracer->ids);
-    tracer->note_count = 0;
+    tracer->notes.count = 0;
     tracer->left_outside = 0;
     tracer->running = true;
     result = begin_recording(tracer, options, err);
@@ -420,22 +346,6 @@ static int mspti_start(struct fp_tracer *tracer, const struct fp_session_options
 }
 
 // ---- Stop
-
-static uint64_t monotonic_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-// Buffers with records in them that MSPTI still holds: its own threads hand them back.
-static uint32_t wait_for_buffers(uint64_t timeout_ns) {
-    uint64_t begun = monotonic_ns();
-    uint32_t left;
-    while ((left = fp_buffers_filled(atomic_load(&shared.buffers))) != 0 &&
-           monotonic_ns() - begun < timeout_ns)
-        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
-    return left;
-}
 
 // Unsubscribed first, which ends the device's side; then flushed; and once more when the kinds are off, since
 // switching one off may still bring what the device held [CODE].
@@ -462,10 +372,11 @@ static int mspti_stop(struct fp_tracer *tracer, uint64_t timeout_ns, struct fp_e
         return -ECHILD;
     }
     int result = end_recording(tracer);
-    tracer->left_outside = wait_for_buffers(timeout_ns);
-    forget_wake();
+    tracer->left_outside = fp_intake_wait(&shared.intake, timeout_ns, INT64_MAX);
+    fp_intake_end(&shared.intake);
     if (tracer->left_outside)
-        note(tracer, "%u buffers with records did not come back from MSPTI", tracer->left_outside);
+        fp_notes_add(&tracer->notes, "%u buffers with records did not come back from MSPTI",
+                     tracer->left_outside);
     atomic_store(&tracer->stopped, true);
     if (tracer->left_outside) {
         fp_error_set(err, "MSPTI still holds %u buffers with records", tracer->left_outside);
@@ -482,16 +393,11 @@ static int mspti_stop(struct fp_tracer *tracer, uint64_t timeout_ns, struct fp_e
 
 // MSPTI counts nothing that it drops: what we know is what went into spares, and how often it asked in vain.
 static void report_lost(struct fp_tracer *tracer, const struct fp_sink *sink) {
-    uint64_t spare[FP_KIND_COUNT + 1] = { 0 };
     struct fp_buffers_counts now;
-    struct fp_buffers *buffers = atomic_load(&shared.buffers);
     if (fp_ablated("lost"))
         return;
-    fp_buffers_take_dropped(buffers, spare);
-    for (int kind = 0; kind <= FP_KIND_COUNT; kind++)
-        if (spare[kind])
-            sink->lose(sink->owner, (enum fp_kind)kind, FP_LOSS_DROPPED, spare[kind]);
-    fp_buffers_count(buffers, &now);
+    fp_intake_lose_spares(&shared.intake, sink);
+    fp_buffers_count(fp_intake_buffers(&shared.intake), &now);
     if (now.refused > tracer->counts_at_start.refused)
         sink->lose(sink->owner, FP_KIND_COUNT, FP_LOSS_UNCOUNTED,
                    now.refused - tracer->counts_at_start.refused);
@@ -502,7 +408,7 @@ static void report_lost(struct fp_tracer *tracer, const struct fp_sink *sink) {
 // releases do not say that they need the library from the process's start.
 static void judge_silence(struct fp_tracer *tracer, const struct fp_sink *sink) {
     const struct fp_mspti_seen *seen = fp_mspti_decoder_seen(tracer->decoder);
-    bool is_told = answer_of(tracer, FP_MSPTI_MEMCPY) != FP_MSPTI_SUCCESS || tracer->note_count > 0;
+    bool is_told = answer_of(tracer, FP_MSPTI_MEMCPY) != FP_MSPTI_SUCCESS || tracer->notes.count > 0;
     if (!is_told && ((seen->copy_calls && !seen->copies) || (seen->set_calls && !seen->sets)))
         sink->note(
             sink->owner,
@@ -525,8 +431,7 @@ static void end_drain(struct fp_tracer *tracer, const struct fp_sink *sink) {
                                 "work of threads that ran side by side has none");
     if (atomic_load(&shared.texts_lost))
         sink->note(sink->owner, "there was no room for all names: some events have none");
-    for (size_t at = 0; at < tracer->note_count; at++)
-        sink->note(sink->owner, tracer->notes[at].text);
+    fp_notes_tell(&tracer->notes, sink);
     end_session(tracer);
 }
 
@@ -538,7 +443,7 @@ static int mspti_drain(struct fp_tracer *tracer, const struct fp_sink *sink) {
         return 0;
     if (in_child())
         return -ECHILD;
-    struct fp_buffers *buffers = atomic_load(&shared.buffers);
+    struct fp_buffers *buffers = fp_intake_buffers(&shared.intake);
     fp_mspti_ids_read(tracer->ids); // which makes room in their log
     for (; fp_buffers_take(buffers, &buffer); count++) {
         fp_mspti_decode(tracer->decoder, sink, buffer.bytes, buffer.valid, epoch_now());
@@ -573,7 +478,7 @@ static int mspti_push(struct fp_tracer *tracer, enum fp_id_kind kind, uint64_t f
     if (result != FP_MSPTI_SUCCESS)
         return -EIO;
     if (fp_mspti_ids_push(tracer->ids, kind, own_thread(), framework_id, now))
-        wake();
+        fp_intake_wake(&shared.intake);
     return 0;
 }
 
@@ -584,7 +489,7 @@ static int mspti_pop(struct fp_tracer *tracer, enum fp_id_kind kind, uint64_t *l
     int result = tracer->library.call.pop(external_kinds[kind], &popped);
     if (fp_mspti_ids_pop(tracer->ids, kind, own_thread(), result == FP_MSPTI_SUCCESS ? &popped : NULL,
                          fp_mspti_ids_now(tracer->ids)))
-        wake();
+        fp_intake_wake(&shared.intake);
     if (last)
         *last = popped;
     return result == FP_MSPTI_SUCCESS ? 0 : -EIO;

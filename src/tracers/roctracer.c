@@ -17,6 +17,7 @@
 #include "tracers/clock.h"
 #include "tracers/id_stack.h"
 #include "tracers/keep.h"
+#include "tracers/opening.h"
 #include "tracers/ring.h"
 #include "tracers/roctracer_decode.h"
 #include "tracers/roctracer_open.h"
@@ -64,7 +65,7 @@ struct fp_tracer {
     atomic_bool heard;
 };
 
-static atomic_bool in_child;
+static struct fp_fork_mark forked;
 
 // ---- Callbacks
 
@@ -194,34 +195,17 @@ static void on_records(const char *begin, const char *end, void *argument) {
 
 // ---- Open and describe
 
-static void mark_child(void) {
-    atomic_store(&in_child, true);
-}
-
-static void watch_forks(void) {
-    pthread_atfork(NULL, NULL, mark_child);
-}
-
 static int roctracer_open(const struct fp_tracer_options *options, struct fp_tracer **result,
                           struct fp_error *err) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    bool named =
-        options && options->size >= offsetof(struct fp_tracer_options, library) + sizeof(options->library);
-    if (atomic_load(&in_child)) {
-        fp_error_set(err, "this process was forked after ROCtracer was opened: it cannot be used here");
-        return -ENODEV;
-    }
-    struct fp_tracer *tracer = calloc(1, sizeof(*tracer));
-    if (!tracer) {
-        fp_error_set(err, "no memory for the ROCtracer tracer");
-        return -ENOMEM;
-    }
-    int status = fp_roc_library_open(&tracer->library, named ? options->library : NULL, err);
+    struct fp_tracer *tracer;
+    int status = fp_tracer_new(sizeof(*tracer), "ROCtracer", &forked, &tracer, err);
+    if (status == 0)
+        status = fp_roc_library_open(&tracer->library, fp_tracer_library(options), err);
     if (status != 0) {
         free(tracer);
         return status;
     }
-    pthread_once(&once, watch_forks);
+    fp_fork_watch(&forked);
     pthread_mutex_init(&tracer->clock_lock, NULL);
     *result = tracer;
     return 0;
@@ -236,25 +220,20 @@ static void roctracer_close(struct fp_tracer *tracer) {
     free(tracer); // the names stay: a recording may point at them
 }
 
-static int version_by(int (*ask)(int *)) {
-    int version = 0;
-    return ask && ask(&version) == 0 ? version : 0;
-}
-
 static int roctracer_describe(struct fp_tracer *tracer, struct fp_tracer_description *description) {
     static const char *const kinds[] = { "HIP_OPS dispatch", "HIP_OPS copy", "HIP_OPS fill", "HIP_API",
                                          NULL };
     struct fp_tracer_description found = {
+        .size = sizeof(found),
         .library_path = tracer->library.path,
         .version = tracer->library.version,
-        .simulated = tracer->library.simulated ? "FlagProf's simulated accelerator" : NULL,
+        .simulated = tracer->library.simulated ? FP_SIMULATED_TITLE : NULL,
         .kinds = kinds,
         .runtime_kind = "hip_runtime",
-        .driver_version = (uint64_t)version_by(tracer->library.call.driver_get_version),
-        .runtime_version = (uint64_t)version_by(tracer->library.call.runtime_get_version),
+        .driver_version = fp_tracer_version(tracer->library.call.driver_get_version),
+        .runtime_version = fp_tracer_version(tracer->library.call.runtime_get_version),
     };
-    found.size = description->size < sizeof(found) ? description->size : sizeof(found);
-    memcpy(description, &found, found.size);
+    fp_tracer_hand_out(description, &found);
     return 0;
 }
 
@@ -266,17 +245,8 @@ static int roctracer_device_count(struct fp_tracer *tracer) {
 // is worse than none.
 static int roctracer_device(struct fp_tracer *tracer, uint32_t ordinal, struct fp_device *device) {
     const struct fp_roc_functions *call = &tracer->library.call;
-    struct fp_device found = { .size = sizeof(found) };
-    size_t bytes = 0;
-    if (ordinal >= (uint32_t)tracer->library.device_count)
-        return -ENODEV;
-    if (call->device_get_name && call->device_get_name(found.name, sizeof(found.name) - 1, (int)ordinal) != 0)
-        found.name[0] = '\0';
-    if (call->device_total_mem && call->device_total_mem(&bytes, (int)ordinal) == 0)
-        found.total_memory_bytes = bytes;
-    found.size = device->size < sizeof(found) ? device->size : sizeof(found);
-    memcpy(device, &found, found.size);
-    return 0;
+    return fp_tracer_device(device, ordinal, tracer->library.device_count, call->device_get_name,
+                            call->device_total_mem);
 }
 
 // ---- Clock
@@ -396,14 +366,9 @@ static bool is_deaf(struct fp_tracer *tracer) {
 static int roctracer_start(struct fp_tracer *tracer, const struct fp_session_options *options,
                            struct fp_error *err) {
     static _Atomic uint32_t sessions;
-    if (atomic_load(&in_child)) {
-        fp_error_set(err, "ROCtracer cannot be used in a process forked from one that used it");
-        return -ECHILD;
-    }
-    if (tracer->running) {
-        fp_error_set(err, "a ROCtracer session runs already: stop and drain it first");
-        return -EBUSY;
-    }
+    int result = fp_tracer_check_start(&forked, tracer->running, "ROCtracer", err);
+    if (result != 0)
+        return result;
     if (prepare_memory(tracer, options) != 0) {
         fp_error_set(err, "no memory for a ROCtracer session");
         return -ENOMEM;
@@ -418,7 +383,7 @@ static int roctracer_start(struct fp_tracer *tracer, const struct fp_session_opt
     atomic_store(&tracer->heard, false);
     sample_clock(tracer);
     atomic_store(&tracer->session, atomic_fetch_add(&sessions, 1) + 1);
-    int result = arm(tracer, err);
+    result = arm(tracer, err);
     tracer->running = result == 0;
     tracer->deaf = result == 0 && is_deaf(tracer);
     if (result != 0)
@@ -429,20 +394,18 @@ static int roctracer_start(struct fp_tracer *tracer, const struct fp_session_opt
 
 // ---- Stop and drain
 
-static uint64_t monotonic_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+static uint64_t now_ns(void) {
+    return (uint64_t)fp_clock_monotonic_ns();
 }
 
 // One flush is not enough: records come when the device's signals were handled. Flushes until the work of the
 // last launch has come and a flush brought nothing more, or nothing has come for a while, since not every
 // call starts something.
 static bool flush(struct fp_tracer *tracer, uint64_t timeout_ns) {
-    uint64_t begun = monotonic_ns(), moved = begun, before = 0;
+    uint64_t begun = now_ns(), moved = begun, before = 0;
     for (unsigned flushes = 0;; flushes++) {
         tracer->library.call.flush_activity(tracer->pool);
-        uint64_t records = atomic_load(&tracer->records), now = monotonic_ns();
+        uint64_t records = atomic_load(&tracer->records), now = now_ns();
         bool new_ones = records != before;
         if (fp_ablated("flush"))
             return true;
@@ -459,7 +422,7 @@ static bool flush(struct fp_tracer *tracer, uint64_t timeout_ns) {
 }
 
 static int roctracer_stop(struct fp_tracer *tracer, uint64_t timeout_ns, struct fp_error *err) {
-    if (atomic_load(&in_child)) {
+    if (fp_fork_in_child(&forked)) {
         fp_error_set(err, "this process was forked during a ROCtracer session, which is its parent's");
         return -ECHILD;
     }
@@ -497,7 +460,7 @@ static void report_lost(struct fp_tracer *tracer, const struct fp_sink *sink) {
 static int roctracer_drain(struct fp_tracer *tracer, const struct fp_sink *sink) {
     struct fp_roc_call call;
     struct fp_roc_work work;
-    if (!tracer->decoder || atomic_load(&in_child))
+    if (!tracer->decoder || fp_fork_in_child(&forked))
         return 0;
     bool last = !tracer->running;
     if (!last)

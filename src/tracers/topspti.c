@@ -15,9 +15,11 @@
 
 #include "base/log.h"
 #include "tracers/ablation.h"
-#include "tracers/buffers.h"
 #include "tracers/clock.h"
 #include "tracers/id_stack.h"
+#include "tracers/intake.h"
+#include "tracers/notes.h"
+#include "tracers/opening.h"
 #include "tracers/ring.h"
 #include "tracers/topspti_calibrate.h"
 #include "tracers/topspti_open.h"
@@ -26,21 +28,18 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <sched.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 // 4 to 8 MB are in use elsewhere [CODE]; untouched ones cost nothing, and smaller ones are decoded sooner.
 enum { BUFFER_BYTES = 2 << 20, BUFFERS = 64, SPARE_BYTES = 64 << 10, SPARES = 16, BUFFERS_KEPT = 2 };
 enum { HELD_MAX = 32 }; // buffers that wait for a verdict, at most
-enum { CALL_ENTRIES = 1 << 16, WAKE_EVERY = 1 << 8, DOMAINS = 16, NOTES = 8, PAGE = 4096 };
+enum { CALL_ENTRIES = 1 << 16, WAKE_EVERY = 1 << 8, DOMAINS = 16, PAGE = 4096 };
 #define SECOND_NS INT64_C(1000000000)
 #define SAME_CLOCK_NS SECOND_NS // a clock within a second of the epoch is the epoch's
 #define UNDER_WAY_NS (10 * SECOND_NS)
@@ -63,18 +62,14 @@ struct fp_tracer {
     struct fp_tops_decoder *decoder;
     struct fp_buffer held[HELD_MAX];
     size_t held_count;
-    struct fp_error notes[NOTES]; // found outside of drain, told by the next one
-    size_t note_count;
+    struct fp_notes notes;    // found outside of drain, told by the last one
     _Atomic uint32_t session; // that callbacks write for; 0: none
 };
 
 // The buffer callbacks carry no pointer of ours, so what they need is the process's.
 static struct {
-    _Atomic(struct fp_buffers *) buffers;
-    _Atomic(void (*)(void *)) wake;
-    _Atomic(void *) wake_owner;
-    atomic_uint inside; // threads in a callback of ours
-    atomic_bool in_child;
+    struct fp_intake intake;
+    struct fp_fork_mark fork;
 } shared;
 
 static _Thread_local struct {
@@ -83,37 +78,15 @@ static _Thread_local struct {
     bool asking;    // this thread's call is our own
 } own;
 
-static void note(struct fp_tracer *tracer, const char *format, ...) FP_PRINTF(2, 3);
-
-static void note(struct fp_tracer *tracer, const char *format, ...) {
-    if (tracer->note_count == NOTES)
-        return;
-    va_list arguments;
-    va_start(arguments, format);
-    fp_error_setv(&tracer->notes[tracer->note_count++], format, arguments);
-    va_end(arguments);
-}
-
 // ---- The vendor's callbacks: no lock, no allocation
 
-static void wake_up(void) {
-    void (*wake)(void *) = atomic_load(&shared.wake);
-    if (wake)
-        wake(atomic_load(&shared.wake_owner));
-}
-
 static void on_requested(uint8_t **buffer, size_t *size, size_t *max_records) {
-    if (max_records)
-        *max_records = 0; // as many as fit
-    *buffer = fp_buffers_request(atomic_load_explicit(&shared.buffers, memory_order_acquire), size);
+    fp_intake_request(&shared.intake, buffer, size, max_records);
 }
 
 static void on_completed(uint8_t *buffer, size_t size, size_t valid) {
     (void)size;
-    atomic_fetch_add(&shared.inside, 1);
-    if (fp_buffers_complete(atomic_load_explicit(&shared.buffers, memory_order_acquire), buffer, valid))
-        wake_up();
-    atomic_fetch_sub(&shared.inside, 1);
+    fp_intake_complete(&shared.intake, buffer, valid);
 }
 
 // The struct's length is not known, but what lies on the page where it begins may be read. Word by word, so
@@ -171,7 +144,7 @@ static void put_call(struct fp_tracer *tracer, uint32_t domain, uint32_t cbid, c
     if (tracer->evidence || is_first || call.has_operator || call.has_range || call.ours) {
         fp_ring_put(tracer->calls, &call);
         if (++own.puts % WAKE_EVERY == 0)
-            wake_up();
+            fp_intake_wake(&shared.intake);
     }
 }
 
@@ -185,7 +158,7 @@ static void enter_session(uint32_t session) {
 
 static void on_call(void *user, int domain, uint32_t cbid, const void *data) {
     struct fp_tracer *tracer = user;
-    atomic_fetch_add(&shared.inside, 1);
+    fp_intake_enter(&shared.intake);
     uint32_t session = atomic_load(&tracer->session);
     if (session && data) {
         enter_session(session);
@@ -195,19 +168,13 @@ static void on_call(void *user, int domain, uint32_t cbid, const void *data) {
         if (cbid == FP_TOPS_CBID_SET_DEVICE)
             own.device = -1;
     }
-    atomic_fetch_sub(&shared.inside, 1);
-}
-
-// On return no callback uses what belongs to the session.
-static void wait_for_callbacks(void) {
-    while (atomic_load(&shared.inside) != 0)
-        sched_yield();
+    fp_intake_leave(&shared.intake);
 }
 
 // ---- Open and describe
 
 static struct fp_buffers *buffers(void) {
-    return atomic_load_explicit(&shared.buffers, memory_order_acquire);
+    return fp_intake_buffers(&shared.intake);
 }
 
 static void count_spare(void *owner, const uint8_t *buffer, size_t valid,
@@ -226,21 +193,7 @@ static int open_buffers(struct fp_error *err) {
         .may_refuse = false, // what a refusal does is not known
         .count_records = count_spare,
     };
-    struct fp_buffers *opened = NULL;
-    if (buffers())
-        return 0;
-    int result = fp_buffers_open(&setup, &opened, err);
-    if (result == 0)
-        atomic_store_explicit(&shared.buffers, opened, memory_order_release);
-    return result;
-}
-
-static void mark_child(void) {
-    atomic_store(&shared.in_child, true);
-}
-
-static void watch_forks(void) {
-    pthread_atfork(NULL, NULL, mark_child);
+    return fp_intake_open(&shared.intake, &setup, err);
 }
 
 static const char *call_name(void *owner, uint32_t domain, uint32_t cbid) {
@@ -294,19 +247,11 @@ static int prepare_layout(struct fp_tracer *tracer, struct fp_error *err) {
 
 static int topspti_open(const struct fp_tracer_options *options, struct fp_tracer **result,
                         struct fp_error *err) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    bool named =
-        options && options->size >= offsetof(struct fp_tracer_options, library) + sizeof(options->library);
-    if (atomic_load(&shared.in_child)) {
-        fp_error_set(err, "this process was forked after TOPSPTI was opened: it cannot be used here");
-        return -ENODEV;
-    }
-    struct fp_tracer *tracer = calloc(1, sizeof(*tracer));
-    if (!tracer) {
-        fp_error_set(err, "no memory for the TOPSPTI tracer");
-        return -ENOMEM;
-    }
-    int status = fp_tops_library_open(&tracer->library, named ? options->library : NULL, err);
+    struct fp_tracer *tracer;
+    int status = fp_tracer_new(sizeof(*tracer), "TOPSPTI", &shared.fork, &tracer, err);
+    if (status != 0)
+        return status;
+    status = fp_tops_library_open(&tracer->library, fp_tracer_library(options), err);
     if (status == 0)
         status = prepare_layout(tracer, err);
     if (status != 0) {
@@ -314,30 +259,25 @@ static int topspti_open(const struct fp_tracer_options *options, struct fp_trace
         free(tracer);
         return status;
     }
-    pthread_once(&once, watch_forks);
+    fp_fork_watch(&shared.fork);
     *result = tracer;
     return 0;
-}
-
-static uint64_t ask_version(int (*version)(int *)) {
-    int found = 0;
-    return version && version(&found) == 0 && found > 0 ? (uint64_t)found : 0;
 }
 
 static int topspti_describe(struct fp_tracer *tracer, struct fp_tracer_description *description) {
     static const char *const kinds[] = { "KERNEL", "MEMCPY", "MEMSET", "RUNTIME", "DRIVER", NULL };
     struct fp_tracer_description found = {
+        .size = sizeof(found),
         .library_path = tracer->library.path,
         .version = tracer->library.version,
-        .simulated = tracer->library.simulated ? "FlagProf's simulated accelerator" : NULL,
+        .simulated = tracer->library.simulated ? FP_SIMULATED_TITLE : NULL,
         .kinds = kinds,
         .runtime_kind = "tops_runtime",
-        .driver_version = ask_version(tracer->library.call.driver_get_version),
-        .runtime_version = ask_version(tracer->library.call.runtime_get_version),
+        .driver_version = fp_tracer_version(tracer->library.call.driver_get_version),
+        .runtime_version = fp_tracer_version(tracer->library.call.runtime_get_version),
         .library_version = tracer->library.version_number,
     };
-    found.size = description->size < sizeof(found) ? description->size : sizeof(found);
-    memcpy(description, &found, found.size);
+    fp_tracer_hand_out(description, &found);
     return 0;
 }
 
@@ -347,17 +287,8 @@ static int topspti_device_count(struct fp_tracer *tracer) {
 
 static int topspti_device(struct fp_tracer *tracer, uint32_t ordinal, struct fp_device *device) {
     const struct fp_tops_functions *call = &tracer->library.call;
-    struct fp_device found = { .size = sizeof(found) };
-    size_t bytes = 0;
-    if (ordinal >= (uint32_t)tracer->library.device_count)
-        return -EINVAL;
-    if (call->device_get_name && call->device_get_name(found.name, sizeof(found.name) - 1, (int)ordinal) != 0)
-        found.name[0] = '\0';
-    if (call->device_total_mem && call->device_total_mem(&bytes, (int)ordinal) == 0)
-        found.total_memory_bytes = bytes;
-    found.size = device->size < sizeof(found) ? device->size : sizeof(found);
-    memcpy(device, &found, found.size);
-    return 0;
+    return fp_tracer_device(device, ordinal, tracer->library.device_count, call->device_get_name,
+                            call->device_total_mem);
 }
 
 // ---- Clock
@@ -371,7 +302,8 @@ static void begin_clock(struct fp_tracer *tracer) {
     struct fp_clock_sample sample;
     tracer->clock = (struct fp_clock){ .identity = true };
     if (fp_clock_sample(read_clock, tracer, &sample) != 0) {
-        note(tracer, "TOPSPTI does not tell its clock: its times are taken for the Unix epoch's");
+        fp_notes_add(&tracer->notes,
+                     "TOPSPTI does not tell its clock: its times are taken for the Unix epoch's");
         return;
     }
     fp_clock_begin(&tracer->clock, sample, SAME_CLOCK_NS);
@@ -424,7 +356,7 @@ static void end_session(struct fp_tracer *tracer) {
     fp_tops_decoder_free(tracer->decoder);
     tracer->decoder = NULL;
     tracer->running = false;
-    tracer->note_count = 0;
+    tracer->notes.count = 0;
     if (buffers())
         fp_buffers_trim(buffers(), BUFFERS_KEPT);
 }
@@ -442,7 +374,6 @@ static int prepare_memory(struct fp_tracer *tracer, const struct fp_session_opti
         .all_calls = options->all_calls,
     };
     struct fp_tops_call call;
-    struct fp_buffer buffer;
     int result = open_buffers(err);
     if (result != 0)
         return result;
@@ -456,8 +387,7 @@ static int prepare_memory(struct fp_tracer *tracer, const struct fp_session_opti
     while (fp_ring_take(tracer->calls, &call))
         ; // of a session that nobody drained
     fp_ring_take_refused(tracer->calls);
-    while (fp_buffers_take(buffers(), &buffer))
-        fp_buffers_recycle(buffers(), &buffer);
+    fp_intake_discard(&shared.intake);
     return 0;
 }
 
@@ -470,8 +400,7 @@ static void disarm(struct fp_tracer *tracer) {
         tracer->library.call.unsubscribe(tracer->subscriber);
     tracer->subscriber = NULL;
     atomic_store(&tracer->session, 0);
-    atomic_store(&shared.wake, NULL);
-    wait_for_callbacks();
+    fp_intake_end(&shared.intake);
 }
 
 // Without it there are device records and no operators.
@@ -486,11 +415,12 @@ static void subscribe(struct fp_tracer *tracer) {
     else if (result == 0 && call->enable_all_domains)
         result = call->enable_all_domains(1, tracer->subscriber);
     if (result != 0)
-        note(tracer,
-             "TOPSPTI tells of no host call (subscribing answered %d): another profiler of this process may "
-             "hold "
-             "its only subscription. Device work is recorded without its operators",
-             result);
+        fp_notes_add(
+            &tracer->notes,
+            "TOPSPTI tells of no host call (subscribing answered %d): another profiler of this process may "
+            "hold "
+            "its only subscription. Device work is recorded without its operators",
+            result);
 }
 
 static int try_kind(struct fp_tracer *tracer, int kind) {
@@ -515,7 +445,8 @@ static int arm_kinds(struct fp_tracer *tracer, struct fp_error *err) {
         if (tracer->layout.kinds[kind].sort != FP_TOPS_STRANGE && (answer = try_kind(tracer, kind)) != 0) {
             result = answer;
             if (tracer->layout.kinds[kind].sort != FP_TOPS_DRIVER) // absent on hardware [CODE]
-                note(tracer, "TOPSPTI does not record activity kind %d here (%d)", kind, answer);
+                fp_notes_add(&tracer->notes, "TOPSPTI does not record activity kind %d here (%d)", kind,
+                             answer);
         }
     if (tracer->armed)
         return 0;
@@ -568,22 +499,16 @@ static void ask_device(struct fp_tracer *tracer) {
 static int topspti_start(struct fp_tracer *tracer, const struct fp_session_options *options,
                          struct fp_error *err) {
     static _Atomic uint32_t sessions;
-    if (atomic_load(&shared.in_child)) {
-        fp_error_set(err, "TOPSPTI cannot be used in a process forked from one that used it");
-        return -ECHILD;
-    }
-    if (tracer->running) {
-        fp_error_set(err, "a TOPSPTI session runs already: stop and drain it first");
-        return -EBUSY;
-    }
+    int result = fp_tracer_check_start(&shared.fork, tracer->running, "TOPSPTI", err);
+    if (result != 0)
+        return result;
     if (tracer->differs.text[0]) {
         fp_error_set(err, "%s", tracer->differs.text);
         return -ENOTSUP;
     }
-    int result = prepare_memory(tracer, options, err);
+    result = prepare_memory(tracer, options, err);
     if (result == 0) {
-        atomic_store(&shared.wake_owner, options->wake_owner);
-        atomic_store(&shared.wake, options->wake);
+        fp_intake_begin(&shared.intake, options);
         if (tracer->evidence) // work of before has calls that nobody saw
             synchronize_quietly(tracer);
         begin_clock(tracer);
@@ -607,42 +532,28 @@ static int topspti_start(struct fp_tracer *tracer, const struct fp_session_optio
 
 // ---- Stop
 
-static int64_t monotonic_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * SECOND_NS + now.tv_nsec;
-}
-
-// Buffers with records in them that the library still holds.
-static uint32_t wait_for_buffers(uint64_t timeout_ns) {
-    int64_t until = monotonic_ns() + (int64_t)(timeout_ns < INT64_MAX / 2 ? timeout_ns : INT64_MAX / 2);
-    uint32_t left;
-    while ((left = fp_buffers_filled(buffers())) != 0 && monotonic_ns() < until)
-        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
-    return left;
-}
-
 static int topspti_stop(struct fp_tracer *tracer, uint64_t timeout_ns, struct fp_error *err) {
     struct fp_buffers_counts before, after;
     if (!tracer->running || tracer->stopped) {
         fp_error_set(err, "no TOPSPTI session runs");
         return -EINVAL;
     }
-    if (atomic_load(&shared.in_child))
+    if (fp_fork_in_child(&shared.fork))
         return -ECHILD;
     tracer->stopped = true;
     synchronize_quietly(tracer);
     fp_buffers_count(buffers(), &before);
     int result = tracer->library.call.flush_all(FP_TOPS_FLUSH_FORCED);
-    uint32_t left = wait_for_buffers(timeout_ns);
+    uint32_t left = fp_intake_wait(&shared.intake, timeout_ns, INT64_MAX);
     fp_buffers_count(buffers(), &after);
     disarm(tracer);
     if (tracer->library.call.device_synchronize && after.completed == before.completed)
-        note(tracer,
-             "TOPSPTI gave no buffer back although calls were made: another library may have registered "
-             "its own callbacks, and took the records");
+        fp_notes_add(
+            &tracer->notes,
+            "TOPSPTI gave no buffer back although calls were made: another library may have registered "
+            "its own callbacks, and took the records");
     if (left) {
-        note(tracer, "%u buffers with records did not come back from TOPSPTI", left);
+        fp_notes_add(&tracer->notes, "%u buffers with records did not come back from TOPSPTI", left);
         fp_error_set(err, "TOPSPTI still holds %u buffers with records", left);
         return -ETIMEDOUT;
     }
@@ -773,8 +684,7 @@ static void take_buffer(struct fp_tracer *tracer, const struct fp_sink *sink,
 static void end_drain(struct fp_tracer *tracer, const struct fp_sink *sink) {
     if (tracer->held_count)
         settle(tracer, sink);
-    for (size_t at = 0; at < tracer->note_count; at++)
-        sink->note(sink->owner, tracer->notes[at].text);
+    fp_notes_tell(&tracer->notes, sink);
     end_session(tracer);
 }
 
@@ -783,7 +693,7 @@ static int topspti_drain(struct fp_tracer *tracer, const struct fp_sink *sink) {
     struct fp_buffer buffer;
     if (!tracer->decoder)
         return 0;
-    if (atomic_load(&shared.in_child))
+    if (fp_fork_in_child(&shared.fork))
         return -ECHILD;
     follow_clock(tracer); // here alone, which one thread runs at a time; the last drain comes after stop
     // A call's callback comes before its record, so buffers that are complete now have theirs in the ring.
@@ -803,7 +713,7 @@ static int topspti_drain(struct fp_tracer *tracer, const struct fp_sink *sink) {
 // ---- Push, pop and the rest
 
 static int topspti_push(struct fp_tracer *tracer, enum fp_id_kind kind, uint64_t framework_id) {
-    if (!atomic_load_explicit(&shared.in_child, memory_order_relaxed))
+    if (!fp_fork_in_child(&shared.fork))
         ask_device(tracer);
     return fp_id_stack_push(kind, framework_id);
 }
@@ -814,7 +724,7 @@ static int topspti_pop(struct fp_tracer *tracer, enum fp_id_kind kind, uint64_t 
 }
 
 static int topspti_synchronize(struct fp_tracer *tracer, struct fp_error *err) {
-    if (atomic_load(&shared.in_child))
+    if (fp_fork_in_child(&shared.fork))
         return 0;
     if (!tracer->library.call.device_synchronize)
         return -ENOTSUP;

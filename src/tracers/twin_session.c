@@ -9,18 +9,16 @@
 #include "base/log.h"
 #include "tracers/ablation.h"
 #include "tracers/clock.h"
+#include "tracers/notes.h"
+#include "tracers/opening.h"
 #include "tracers/twin_decode.h"
 #include "tracers/twin_window.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 // As for CUPTI (cupti.c tells the figures): 128 MB at most, untouched ones cost nothing.
@@ -28,7 +26,7 @@ enum { BUFFER_BYTES = 2 << 20, BUFFERS = 64, SPARE_BYTES = 64 << 10, SPARES = 16
 // A clock within a second of the epoch is the epoch's.
 enum { SAME_CLOCK_NS = 1000000000 };
 // How many buffers wait for the layout's verdict, at most.
-enum { HELD_MAX = 32, KINDS_MAX = 16, NOTES = 8, NOTE_BYTES = 400 };
+enum { HELD_MAX = 32, KINDS_MAX = 16, NOTE_BYTES = 400 };
 #define NO_FUNCTION INT_MIN // where a vendor's result would stand
 #define SECOND_NS INT64_C(1000000000)
 #define UNDER_WAY_NS (10 * SECOND_NS)
@@ -52,20 +50,8 @@ struct fp_tracer {
     size_t held_count;
     struct fp_twin_window *window; // where the library may lack ids; else NULL
     atomic_bool logs_ids;          // until the library has shown that it gives them back
-    struct fp_error notes[NOTES];  // found outside of drain, told by the next one
-    size_t note_count;
+    struct fp_notes notes;         // found outside of drain, told by the last one
 };
-
-static void note(struct fp_tracer *tracer, const char *format, ...) FP_PRINTF(2, 3);
-
-static void note(struct fp_tracer *tracer, const char *format, ...) {
-    if (tracer->note_count == NOTES)
-        return;
-    va_list arguments;
-    va_start(arguments, format);
-    fp_error_setv(&tracer->notes[tracer->note_count++], format, arguments);
-    va_end(arguments);
-}
 
 static int say(const struct fp_tracer *tracer, const char *what, const char *of, int result) {
     fp_log(tracer->profile->name, "%s %s: %s", what, of,
@@ -74,29 +60,11 @@ static int say(const struct fp_tracer *tracer, const char *what, const char *of,
 }
 
 static struct fp_buffers *buffers_of(const struct fp_tracer *tracer) {
-    return atomic_load_explicit(&tracer->profile->shared->buffers, memory_order_acquire);
+    return fp_intake_buffers(&tracer->profile->shared->intake);
 }
 
 static bool in_child(const struct fp_tracer *tracer) {
-    return atomic_load_explicit(&tracer->profile->shared->in_child, memory_order_relaxed);
-}
-
-// ---- The vendor's callbacks
-
-void fp_twin_on_requested(struct fp_twin_shared *shared, uint8_t **buffer, size_t *size,
-                          size_t *max_records) {
-    *max_records = 0; // as many as fit
-    *buffer = fp_buffers_request(atomic_load_explicit(&shared->buffers, memory_order_acquire), size);
-}
-
-void fp_twin_on_completed(struct fp_twin_shared *shared, uint8_t *buffer, size_t valid) {
-    atomic_fetch_add(&shared->inside, 1);
-    if (fp_buffers_complete(atomic_load_explicit(&shared->buffers, memory_order_acquire), buffer, valid)) {
-        void (*wake)(void *) = atomic_load(&shared->wake);
-        if (wake)
-            wake(atomic_load(&shared->wake_owner));
-    }
-    atomic_fetch_sub(&shared->inside, 1);
+    return fp_fork_in_child(&tracer->profile->shared->fork);
 }
 
 static void count_spare(void *owner, const uint8_t *buffer, size_t valid,
@@ -104,13 +72,6 @@ static void count_spare(void *owner, const uint8_t *buffer, size_t valid,
     const struct fp_twin_layout *layout = atomic_load(&((struct fp_twin_shared *)owner)->layout);
     if (layout)
         fp_twin_count_records(layout, buffer, valid, counts);
-}
-
-// On return no callback uses the session's wake any more.
-static void forget_wake(struct fp_twin_shared *shared) {
-    atomic_store(&shared->wake, NULL);
-    while (atomic_load(&shared->inside) != 0)
-        sched_yield();
 }
 
 // ---- Open and describe
@@ -125,13 +86,7 @@ static int open_buffers(struct fp_twin_shared *shared, struct fp_error *err) {
         .count_records = count_spare,
         .owner = shared,
     };
-    struct fp_buffers *buffers = NULL;
-    if (atomic_load(&shared->buffers))
-        return 0;
-    int result = fp_buffers_open(&setup, &buffers, err);
-    if (result == 0)
-        atomic_store_explicit(&shared->buffers, buffers, memory_order_release);
-    return result;
+    return fp_intake_open(&shared->intake, &setup, err);
 }
 
 static void list_kinds(struct fp_tracer *tracer) {
@@ -144,55 +99,39 @@ static void list_kinds(struct fp_tracer *tracer) {
 
 int fp_twin_open(const struct fp_twin_profile *profile, const struct fp_tracer_options *options,
                  struct fp_tracer **result, struct fp_error *err) {
-    bool named =
-        options && options->size >= offsetof(struct fp_tracer_options, library) + sizeof(options->library);
-    if (atomic_load(&profile->shared->in_child)) {
-        fp_error_set(err, "this process was forked after %s was opened: neither can be used in it",
-                     profile->title);
-        return -ENODEV;
-    }
-    struct fp_tracer *tracer = calloc(1, sizeof(*tracer));
-    if (!tracer) {
-        fp_error_set(err, "no memory for the %s tracer", profile->title);
-        return -ENOMEM;
-    }
-    tracer->profile = profile;
-    int status =
-        fp_twin_library_open(&tracer->library, profile->search, named ? options->library : NULL, err);
+    struct fp_tracer *tracer;
+    int status = fp_tracer_new(sizeof(*tracer), profile->title, &profile->shared->fork, &tracer, err);
+    if (status == 0)
+        status = fp_twin_library_open(&tracer->library, profile->search, fp_tracer_library(options), err);
     if (status != 0) {
         free(tracer);
         return status;
     }
+    tracer->profile = profile;
     if (profile->manners & FP_TWIN_MAY_LACK_IDS)
         tracer->window = fp_twin_window_new(); // without memory for it operators are known by records alone
     atomic_store(&tracer->logs_ids, tracer->window != NULL);
-    if (!atomic_exchange(&profile->shared->watched, true))
-        pthread_atfork(NULL, NULL, profile->in_child);
+    fp_fork_watch(&profile->shared->fork);
     list_kinds(tracer);
     snprintf(tracer->version, sizeof(tracer->version), "%u", tracer->library.version);
     *result = tracer;
     return 0;
 }
 
-static uint64_t ask_version(int (*version)(int *)) {
-    int found = 0;
-    return version && version(&found) == 0 && found > 0 ? (uint64_t)found : 0;
-}
-
 int fp_twin_describe(struct fp_tracer *tracer, struct fp_tracer_description *description) {
     const struct fp_twin_library *library = &tracer->library;
     struct fp_tracer_description found = {
+        .size = sizeof(found),
         .library_path = library->path,
         .version = tracer->version,
-        .simulated = library->simulated ? "FlagProf's simulated accelerator" : NULL,
+        .simulated = library->simulated ? FP_SIMULATED_TITLE : NULL,
         .kinds = tracer->kinds,
         .runtime_kind = tracer->profile->runtime_kind,
-        .driver_version = ask_version(library->device.driver_version),
-        .runtime_version = ask_version(library->device.runtime_version),
+        .driver_version = fp_tracer_version(library->device.driver_version),
+        .runtime_version = fp_tracer_version(library->device.runtime_version),
         .library_version = library->version,
     };
-    found.size = description->size < sizeof(found) ? description->size : sizeof(found);
-    memcpy(description, &found, found.size);
+    fp_tracer_hand_out(description, &found);
     return 0;
 }
 
@@ -202,18 +141,7 @@ int fp_twin_device_count(struct fp_tracer *tracer) {
 
 int fp_twin_device(struct fp_tracer *tracer, uint32_t ordinal, struct fp_device *device) {
     const struct fp_twin_devices *ask = &tracer->library.device;
-    struct fp_device found = { .size = sizeof(found) };
-    size_t bytes = 0;
-    if (ordinal >= (uint32_t)tracer->library.device_count)
-        return -EINVAL;
-    if (ask->name && ask->name(found.name, (int)sizeof(found.name), (int)ordinal) != 0)
-        found.name[0] = '\0';
-    found.name[sizeof(found.name) - 1] = '\0';
-    if (ask->memory && ask->memory(&bytes, (int)ordinal) == 0)
-        found.total_memory_bytes = bytes;
-    found.size = device->size < sizeof(found) ? device->size : sizeof(found);
-    memcpy(device, &found, found.size);
-    return 0;
+    return fp_tracer_device(device, ordinal, tracer->library.device_count, ask->name, ask->memory);
 }
 
 // ---- Clock
@@ -227,8 +155,8 @@ static void begin_clock(struct fp_tracer *tracer) {
     struct fp_clock_sample sample;
     tracer->clock = (struct fp_clock){ .identity = true };
     if (!tracer->library.call.get_timestamp || fp_clock_sample(read_clock, tracer, &sample) != 0) {
-        note(tracer, "%s does not tell its clock: its times are taken for the Unix epoch's",
-             tracer->profile->title);
+        fp_notes_add(&tracer->notes, "%s does not tell its clock: its times are taken for the Unix epoch's",
+                     tracer->profile->title);
         return;
     }
     fp_clock_begin(&tracer->clock, sample, SAME_CLOCK_NS);
@@ -357,20 +285,15 @@ static int arm(struct fp_tracer *tracer, struct fp_error *err) {
             return refused(tracer, result);
         }
         if (result != 0 && kind->arming != FP_TWIN_EITHER)
-            note(tracer, "%s does not record %s here (%s)", tracer->profile->title, kind->word,
-                 fp_twin_result_text(&tracer->library, result));
+            fp_notes_add(&tracer->notes, "%s does not record %s here (%s)", tracer->profile->title,
+                         kind->word, fp_twin_result_text(&tracer->library, result));
     }
     return 0;
 }
 
 // What an earlier session left completed is of no use to this one.
 static void discard_leftovers(struct fp_tracer *tracer) {
-    struct fp_buffer buffer;
-    uint64_t dropped[FP_KIND_COUNT + 1] = { 0 };
-    size_t count = 0, vendors_count = 0;
-    for (; fp_buffers_take(buffers_of(tracer), &buffer); count++)
-        fp_buffers_recycle(buffers_of(tracer), &buffer);
-    fp_buffers_take_dropped(buffers_of(tracer), dropped);
+    size_t count = fp_intake_discard(&tracer->profile->shared->intake), vendors_count = 0;
     if (tracer->library.call.get_dropped)
         tracer->library.call.get_dropped(NULL, 0, &vendors_count); // asking sets it back to 0
     if (count || vendors_count)
@@ -418,7 +341,7 @@ static void end_session(struct fp_tracer *tracer) {
     fp_twin_decoder_free(tracer->decoder);
     tracer->decoder = NULL;
     tracer->running = tracer->stopped = false;
-    tracer->note_count = 0;
+    tracer->notes.count = 0;
     for (size_t at = 0; at < tracer->held_count; at++)
         fp_buffers_recycle(buffers_of(tracer), &tracer->held[at]);
     tracer->held_count = 0;
@@ -428,14 +351,9 @@ static void end_session(struct fp_tracer *tracer) {
 
 static int check_start(const struct fp_tracer *tracer, struct fp_error *err) {
     const char *title = tracer->profile->title;
-    if (in_child(tracer)) {
-        fp_error_set(err, "%s cannot be used in a process forked from one that used it", title);
-        return -ECHILD;
-    }
-    if (tracer->running) {
-        fp_error_set(err, "a session of %s runs already: stop and drain it first", title);
-        return -EBUSY;
-    }
+    int result = fp_tracer_check_start(&tracer->profile->shared->fork, tracer->running, title, err);
+    if (result != 0)
+        return result;
     if (tracer->verdict == FP_TWIN_DIFFERS) {
         fp_error_set(err, "this %s writes other records than are known: nothing of it can be trusted", title);
         return -ENOTSUP;
@@ -451,23 +369,21 @@ int fp_twin_start(struct fp_tracer *tracer, const struct fp_session_options *opt
     if (result != 0)
         return result;
     discard_leftovers(tracer);
-    tracer->note_count = 0;
+    tracer->notes.count = 0;
     begin_clock(tracer);
     uint32_t expected = tracer->profile->version_expected;
     if (expected && tracer->library.version != expected)
-        note(tracer, "%s reports version %u; what is known of its records is of version %u",
-             tracer->profile->title, tracer->library.version, expected);
+        fp_notes_add(&tracer->notes, "%s reports version %u; what is known of its records is of version %u",
+                     tracer->profile->title, tracer->library.version, expected);
     if ((result = make_decoder(tracer, options->all_calls, err)) != 0)
         return result;
-    atomic_store(&shared->pushed, false);
-    atomic_store(&shared->wake_owner, options->wake_owner);
-    atomic_store(&shared->wake, options->wake);
+    fp_intake_begin(&shared->intake, options);
     fp_buffers_count(buffers_of(tracer), &tracer->counts_at_start);
     tracer->running = true;
     result = arm(tracer, err);
     if (result != 0) {
         disarm(tracer);
-        forget_wake(shared);
+        fp_intake_end(&shared->intake);
         end_session(tracer);
     }
     return result;
@@ -475,31 +391,17 @@ int fp_twin_start(struct fp_tracer *tracer, const struct fp_session_options *opt
 
 // ---- Stop
 
-static int64_t monotonic_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * SECOND_NS + now.tv_nsec;
-}
-
-// Buffers with records in them that the library still holds.
-static uint32_t wait_for_buffers(const struct fp_tracer *tracer, uint64_t timeout_ns) {
-    int64_t until = monotonic_ns() + (int64_t)(timeout_ns < INT64_MAX / 2 ? timeout_ns : INT64_MAX / 2);
-    uint32_t left;
-    while ((left = fp_buffers_filled(buffers_of(tracer))) != 0 && monotonic_ns() < until)
-        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
-    return left;
-}
-
 // The wait for the device is a call of ours that the library must have recorded: a flush behind it that gives
 // nothing back says that the buffers go elsewhere.
 static void judge_silence(struct fp_tracer *tracer, uint64_t completed_before, bool called) {
     struct fp_buffers_counts counts;
     fp_buffers_count(buffers_of(tracer), &counts);
     if (called && counts.completed == completed_before)
-        note(tracer,
-             "%s gave no buffer back although calls were made: another library may have registered its own "
-             "callbacks, and took the records",
-             tracer->profile->title);
+        fp_notes_add(
+            &tracer->notes,
+            "%s gave no buffer back although calls were made: another library may have registered its own "
+            "callbacks, and took the records",
+            tracer->profile->title);
 }
 
 static int flush_and_disarm(struct fp_tracer *tracer) {
@@ -519,6 +421,7 @@ static int flush_and_disarm(struct fp_tracer *tracer) {
 
 int fp_twin_stop(struct fp_tracer *tracer, uint64_t timeout_ns, struct fp_error *err) {
     const char *title = tracer->profile->title;
+    struct fp_intake *intake = &tracer->profile->shared->intake;
     if (!tracer->running || tracer->stopped) {
         fp_error_set(err, "no session of %s runs", title);
         return -EINVAL;
@@ -527,10 +430,10 @@ int fp_twin_stop(struct fp_tracer *tracer, uint64_t timeout_ns, struct fp_error 
     if (in_child(tracer))
         return -ECHILD;
     int result = flush_and_disarm(tracer);
-    uint32_t left = wait_for_buffers(tracer, timeout_ns);
-    forget_wake(tracer->profile->shared);
+    uint32_t left = fp_intake_wait(intake, timeout_ns, INT64_MAX);
+    fp_intake_end(intake);
     if (left) {
-        note(tracer, "%u buffers with records did not come back from %s", left, title);
+        fp_notes_add(&tracer->notes, "%u buffers with records did not come back from %s", left, title);
         fp_error_set(err, "%s still holds %u buffers with records", title, left);
         return -ETIMEDOUT;
     }
@@ -545,14 +448,10 @@ int fp_twin_stop(struct fp_tracer *tracer, uint64_t timeout_ns, struct fp_error 
 // ---- Drain
 
 static void drain_dropped(struct fp_tracer *tracer, const struct fp_sink *sink) {
-    uint64_t spare[FP_KIND_COUNT + 1] = { 0 };
     size_t dropped = 0;
     if (fp_ablated("lost"))
         return;
-    fp_buffers_take_dropped(buffers_of(tracer), spare);
-    for (int kind = 0; kind <= FP_KIND_COUNT; kind++)
-        if (spare[kind])
-            sink->lose(sink->owner, (enum fp_kind)kind, FP_LOSS_DROPPED, spare[kind]);
+    fp_intake_lose_spares(&tracer->profile->shared->intake, sink);
     if (tracer->library.call.get_dropped && tracer->library.call.get_dropped(NULL, 0, &dropped) == 0 &&
         dropped)
         sink->lose(sink->owner, FP_KIND_COUNT, FP_LOSS_DROPPED, dropped); // of what kind is not told
@@ -624,9 +523,10 @@ static void find_operators(struct fp_tracer *tracer, const struct fp_sink *sink)
     }
     if (fp_twin_window_resolve(tracer->window, sink, &missed) == 0)
         return;
-    note(tracer,
-         "%s gave no external ids back: operators were found by the thread and the time of the calls%s",
-         tracer->profile->title, missed ? ", as far as the log of them had room" : "");
+    fp_notes_add(
+        &tracer->notes,
+        "%s gave no external ids back: operators were found by the thread and the time of the calls%s",
+        tracer->profile->title, missed ? ", as far as the log of them had room" : "");
 }
 
 static void end_drain(struct fp_tracer *tracer, const struct fp_sink *sink) {
@@ -636,8 +536,7 @@ static void end_drain(struct fp_tracer *tracer, const struct fp_sink *sink) {
         fp_twin_decode_end(tracer->decoder, sink);
         find_operators(tracer, sink);
     }
-    for (size_t at = 0; at < tracer->note_count; at++)
-        sink->note(sink->owner, tracer->notes[at].text);
+    fp_notes_tell(&tracer->notes, sink);
     end_session(tracer);
 }
 

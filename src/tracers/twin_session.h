@@ -11,26 +11,17 @@
 #define FP_TRACERS_TWIN_SESSION_H
 
 #include "flagprof/device_tracer.h"
-#include "tracers/buffers.h"
+#include "tracers/forks.h"
+#include "tracers/intake.h"
 #include "tracers/twin_open.h"
-
-#include <stdatomic.h>
 
 // What the vendor's callbacks need. They are global to the process and carry no pointer of ours, so each
 // vendor's file has one, static, and two functions that name it.
 struct fp_twin_shared {
-    _Atomic(struct fp_buffers *) buffers;
-    _Atomic(const struct fp_twin_layout *) layout;
-    _Atomic(void (*)(void *)) wake;
-    _Atomic(void *) wake_owner;
-    atomic_uint inside;   // threads in a callback of ours
-    atomic_bool pushed;   // in this session
-    atomic_bool in_child; // a fork's child: the library is not to be used there
-    atomic_bool watched;  // forks are
+    struct fp_intake intake;
+    struct fp_fork_mark fork;
+    _Atomic(const struct fp_twin_layout *) layout; // what is in a spare is counted by it
 };
-
-void fp_twin_on_requested(struct fp_twin_shared *shared, uint8_t **buffer, size_t *size, size_t *max_records);
-void fp_twin_on_completed(struct fp_twin_shared *shared, uint8_t *buffer, size_t valid);
 
 enum fp_twin_manner {           // what a library bears and what not
     FP_TWIN_WALK_BY_SIZE = 1,   // its iterator is not to be trusted
@@ -52,7 +43,6 @@ struct fp_twin_profile {
     fp_twin_requested_fn requested;
     fp_twin_completed_fn completed;
     struct fp_twin_shared *shared;
-    void (*in_child)(void); // marks `shared` in a forked child
     const char *(*known_name)(uint32_t domain, uint32_t cbid);
     bool (*launches)(uint32_t domain, uint32_t cbid);
     uint32_t name_keys[3]; // by domain: what call_name takes

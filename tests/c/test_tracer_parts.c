@@ -10,13 +10,18 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include "tracers/forks.h"
 #include "tracers/id_map.h"
 #include "tracers/id_stack.h"
 #include "tracers/libraries.h"
+#include "tracers/notes.h"
+#include "tracers/opening.h"
 #include "tracers/ring.h"
 #include "tracers/text_arena.h"
 
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { WRITERS = 4, ENTRIES = 20000 };
 
@@ -192,6 +197,58 @@ static void places_are_spelled_as_the_hosts_of_each_processor_have_them(void **s
     assert_true(fp_library_place("{target}", NULL, 0, path, sizeof(path)));
 }
 
+// ---- Opening
+
+static void a_child_finds_the_marks_of_the_libraries_that_were_watched_and_of_no_other(void **state) {
+    (void)state;
+    static struct fp_fork_mark first, second, never;
+    fp_fork_watch(&first);
+    fp_fork_watch(&second);
+    fp_fork_watch(&first);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(fp_fork_in_child(&first) | fp_fork_in_child(&second) << 1 | fp_fork_in_child(&never) << 2);
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 3);
+    assert_false(fp_fork_in_child(&first)); // this is the parent
+}
+
+static void a_caller_of_an_older_release_gets_what_it_knows_and_not_a_byte_more(void **state) {
+    (void)state;
+    struct {
+        struct fp_device device;
+        char behind;
+    } old = { .device.size = offsetof(struct fp_device, compute_major), .device.compute_major = 77 };
+    struct fp_device found = { .size = sizeof(found), .name = "X", .compute_major = 9 };
+    fp_tracer_hand_out(&old.device, &found);
+    assert_string_equal(old.device.name, "X");
+    assert_int_equal(old.device.compute_major, 77);
+    assert_int_equal(old.device.size, offsetof(struct fp_device, compute_major));
+    struct fp_device newer = { .size = sizeof(newer) + 8 };
+    fp_tracer_hand_out(&newer, &found);
+    assert_int_equal(newer.compute_major, 9);
+    assert_int_equal(newer.size, sizeof(newer)); // what it may believe
+}
+
+static void count_note(void *owner, const char *text) {
+    (void)text;
+    ++*(int *)owner;
+}
+
+static void notes_beyond_the_last_place_are_left_out(void **state) {
+    (void)state;
+    struct fp_notes notes = { .count = 0 };
+    int told = 0;
+    struct fp_sink sink = { .owner = &told, .note = count_note };
+    for (int at = 0; at < 2 * FP_NOTES; at++)
+        fp_notes_add(&notes, "sentence %d", at);
+    fp_notes_tell(&notes, &sink);
+    assert_int_equal(told, FP_NOTES);
+    assert_string_equal(notes.said[0].text, "sentence 0");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_full_ring_refuses_and_counts_instead_of_waiting),
@@ -200,6 +257,9 @@ int main(void) {
         cmocka_unit_test(a_stack_too_deep_says_so_and_keeps_what_it_has),
         cmocka_unit_test(wide_ids_never_share_a_narrow_one_and_none_becomes_zero),
         cmocka_unit_test(ids_keep_their_answers_while_the_map_grows),
+        cmocka_unit_test(a_child_finds_the_marks_of_the_libraries_that_were_watched_and_of_no_other),
+        cmocka_unit_test(a_caller_of_an_older_release_gets_what_it_knows_and_not_a_byte_more),
+        cmocka_unit_test(notes_beyond_the_last_place_are_left_out),
         cmocka_unit_test(places_are_spelled_as_the_hosts_of_each_processor_have_them),
         cmocka_unit_test(a_text_is_kept_once_and_outlives_the_one_it_was_copied_from),
         cmocka_unit_test(a_full_text_arena_keeps_what_it_has_and_still_takes_what_fits),
