@@ -106,6 +106,30 @@ bool fp_name_is_step(struct fp_text name, uint64_t *number) {
                          number);
 }
 
+bool fp_name_is_pending(struct fp_text range) {
+    static const char *const backends[] = { "gloo", "mpi", "ucc", "flagcx" }; // besides what ends on ccl
+    static const char *const works[] = { "all_reduce", "allreduce",  "sparse_all_reduce",
+                                         "broadcast",  "reduce",     "all_gather",
+                                         "allgather",  "gather",     "reduce_scatter",
+                                         "scatter",    "all_to_all", "alltoall",
+                                         "barrier",    "send",       "recv",
+                                         "coalesced" };
+    const char *colon = range.size ? memchr(range.at, ':', range.size) : NULL;
+    if (!colon)
+        return false;
+    struct fp_text backend = { range.at, (size_t)(colon - range.at) };
+    struct fp_text work = { colon + 1, range.size - backend.size - 1 };
+    bool known = backend.size > 3 && memcmp(colon - 3, "ccl", 3) == 0;
+    for (size_t i = 0; !known && i < sizeof(backends) / sizeof(*backends); i++)
+        known = fp_text_equals(backend, backends[i]);
+    if (known && work.size && work.at[0] == '_') // _all_gather_base
+        work = (struct fp_text){ work.at + 1, work.size - 1 };
+    for (size_t i = 0; known && i < sizeof(works) / sizeof(*works); i++)
+        if (fp_text_begins(work, works[i]))
+            return true;
+    return false;
+}
+
 bool fp_name_is_hidden(struct fp_text name) {
     static const char *const hidden[] = {
         "[memory]",

@@ -33,6 +33,10 @@ enum fp_call_kind fp_name_call_kind(struct fp_text call);
 // ProfilerStep#N.
 bool fp_name_is_step(struct fp_text name, uint64_t *number);
 
+// The range of a collective's work until it is done, as torch.distributed names it ("nccl:all_reduce"): torch marks
+// it asynchronous (c10d::Work's constructor), of which the file says nothing but the name [MEASURED, torch 2.11, 2.13].
+bool fp_name_is_pending(struct fp_text range);
+
 // Host operators that torch itself leaves out of its averages (profiler_util.py, _filter_name).
 bool fp_name_is_hidden(struct fp_text name);
 

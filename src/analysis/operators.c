@@ -208,7 +208,7 @@ struct course {
 
 static void course_begin(struct course *course, const struct fp_operator_input *input) {
     course->count = 0;
-    for (unsigned role = 0; role < FP_ROLE_COUNT; role++)
+    for (unsigned role = 0; role < FP_ROLE_PENDING; role++)
         if (input->by_role[role] && input->by_role[role]->count) {
             course->role[course->count] = (uint8_t)role;
             course->slices[course->count] = input->by_role[role];
@@ -246,6 +246,18 @@ static inline bool course_next(struct course *course, struct fp_slice *slice, en
     return true;
 }
 
+static void count_pending(const struct fp_operator_input *input, struct fp_operator_times *times) {
+    const struct fp_slices *slices = input->by_role[FP_ROLE_PENDING];
+    for (size_t i = 0; slices && i < slices->count; i++) {
+        struct fp_slice slice = fp_slices_get(slices, i);
+        int64_t owned_ns; // has an owner, though no row counts it, as in torch's table
+        if (input->device_ns && slice.id != FP_NO_SLICE_ID)
+            (void)fp_time_by_id_take(input->device_ns, slice.id, &owned_ns);
+        times[slice.group].count++;
+        times[slice.group].host_total_ns += slice.dur_ns;
+    }
+}
+
 int fp_operators_count(const struct fp_operator_input *input, struct fp_operator_times *times,
                        int64_t *twice_ns) {
     struct stack stack = { 0 };
@@ -253,6 +265,7 @@ int fp_operators_count(const struct fp_operator_input *input, struct fp_operator
     struct fp_slice slice;
     enum fp_slice_role role;
     int code = 0;
+    count_pending(input, times);
     course_begin(&course, input);
     while (!code && course_next(&course, &slice, &role)) {
         struct node node = { .group = slice.group,

@@ -4,7 +4,7 @@
 // Out: rows added up per group. The rules are torch's (torch/autograd/profiler_util.py, 2.13): a slice's
 //      parent is the innermost one that holds it wholly; device time belongs to the operator whose
 //      External id it carries and to all that hold it; an only child of its parent's name is the same
-//      call and counts once.
+//      call and counts once; what is asynchronous (a collective until it is done) has a total and nothing else.
 //
 // `like_torch` adds what torch counts twice: it takes the correlation of a call without an External id, and
 // the operator around an overhead record, for an operator's id, and gives them that operator's device time
@@ -52,6 +52,7 @@ enum fp_slice_role {
     FP_ROLE_CALL,     // a call of an API: takes time from what holds it, owns none; its id is a correlation
     FP_ROLE_UNLINKED, // a call without an External id
     FP_ROLE_OVERHEAD, // the profiler's own
+    FP_ROLE_PENDING,  // begun here, ended by whoever ended it: in no tree, holds nothing and takes nothing
     FP_ROLE_COUNT
 };
 

@@ -135,6 +135,7 @@ static struct fp_stats_group *group_of(struct fp_stats *stats, const struct fp_t
     group->category = category;
     group->work_kind = work_kind_of(event);
     group->hidden = event->category == FP_CAT_CPU_OP && fp_name_is_hidden(event->name);
+    group->pending = event->category == FP_CAT_USER_ANNOTATION && fp_name_is_pending(event->name);
     group->next = stats->heads[name_id];
     *place = stats->group_count++;
     stats->heads[name_id] = *place + 1;
@@ -283,7 +284,7 @@ static int add_slice(struct fp_stats *stats, const struct fp_trace_event *event)
             slice.id = id;
         if (event->name.size > 13 && event->name.at[0] == 'P' && add_step(stats, event) != 0)
             return -ENOMEM;
-        return add_to(&lane->roles[FP_ROLE_OPERATOR], slice);
+        return add_to(&lane->roles[group->pending ? FP_ROLE_PENDING : FP_ROLE_OPERATOR], slice);
     case TO_CALLS: {
         if (fp_event_correlation(event, &id))
             slice.id = id;

@@ -22,6 +22,7 @@ struct fp_stats_group {
     uint8_t category;  // enum fp_category
     uint8_t work_kind; // enum fp_work_kind, for device work
     bool hidden;       // torch leaves it out of its averages
+    bool pending;      // asynchronous: no slice of it holds another or is held
     uint32_t next;     // another group of the same name, plus one
     struct fp_distribution times;
     uint64_t bytes;                  // of copies and fills, where the file says
