@@ -1,6 +1,6 @@
 """Draws a part of a trace as an SVG, for the README: operators, API calls and device work on a common time axis, with arrows.
 
-    python docs/draw_trace.py TRACE.json.gz docs/trace.svg --from-us 0 --for-us 400
+    python docs/draw_trace.py tests/fixtures/pairs/train.flagprof.json.gz docs/trace.svg --from-us 747 --for-us 300
 
 The part begins `--from-us` microseconds after the first kernel's launch. Lanes are torch's: thread, then device streams.
 """

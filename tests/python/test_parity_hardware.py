@@ -17,7 +17,7 @@ from structure import describe  # noqa: E402
 
 COMPARE = ROOT / "tests" / "hardware" / "compare.py"
 PAIRS = ROOT / "tests" / "fixtures" / "pairs"
-WORKLOADS = ("graph", "parity", "streams", "train", "two_devices")
+WORKLOADS = ("ddp_rank0", "ddp_rank1", "graph", "parity", "streams", "train", "two_devices")
 
 
 def test_on_an_h200_flagprof_recorded_what_torch_recorded():
@@ -38,16 +38,53 @@ def changed(event):
     }
 
 
+def write_pair(folder, workload, change):
+    """The committed pair, with `change` made to FlagProf's trace."""
+    name = f"{workload}.{{}}.json.gz"
+    (folder / name.format("torch")).write_bytes((PAIRS / name.format("torch")).read_bytes())
+    trace = json.loads(gzip.open(PAIRS / name.format("flagprof")).read())
+    change(trace)
+    with gzip.open(folder / name.format("flagprof"), "wt") as file:
+        json.dump(trace, file)
+
+
+def forget_a_group(trace):
+    kernels = [event["args"] for event in trace["traceEvents"] if event.get("cat") == "kernel"]
+    next(arguments for arguments in kernels if "Group size" in arguments).pop("Group size")
+
+
+def forget_a_range(trace):
+    ranges = [event for event in trace["traceEvents"] if event.get("cat") == "gpu_user_annotation"]
+    trace["traceEvents"].remove(ranges[0])
+
+
+def list_a_device_twice(trace):
+    trace["deviceProperties"] += trace["deviceProperties"][:1]
+
+
+@pytest.mark.parametrize(
+    ("what", "change"),
+    [
+        ("collectives", forget_a_group),
+        ("ranges on the device", forget_a_range),
+        ("devices of the header", list_a_device_twice),
+    ],
+)
+def test_a_difference_between_ranks_is_found_and_named(tmp_path, what, change):
+    write_pair(tmp_path, "ddp_rank0", change)
+    done = run([sys.executable, COMPARE, tmp_path], timeout=60)
+    assert done.returncode == 1 and f"  {what}: " in done.stdout, done
+
+
 @pytest.mark.parametrize("what", ("kernels", "launching call", "owner", "args of kernel"))
 def test_a_difference_is_found_and_named(tmp_path, what):
-    name = "parity.{}.json.gz"
-    (tmp_path / name.format("torch")).write_bytes((PAIRS / name.format("torch")).read_bytes())
-    trace = json.loads(gzip.open(PAIRS / name.format("flagprof")).read())
-    wanted = [at for at, event in enumerate(trace["traceEvents"]) if event.get("cat") == "kernel"]
-    for at in wanted if what == "args of kernel" else wanted[:1]:
-        trace["traceEvents"][at] = changed(trace["traceEvents"][at])[what]
-    with gzip.open(tmp_path / name.format("flagprof"), "wt") as file:
-        json.dump(trace, file)
+    def change(trace):
+        events = trace["traceEvents"]
+        wanted = [at for at, event in enumerate(events) if event.get("cat") == "kernel"]
+        for at in wanted if what == "args of kernel" else wanted[:1]:
+            events[at] = changed(events[at])[what]
+
+    write_pair(tmp_path, "parity", change)
     done = run([sys.executable, COMPARE, tmp_path], timeout=60)
     assert done.returncode == 1 and f"  {what}: " in done.stdout, done
 

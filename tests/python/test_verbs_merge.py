@@ -140,6 +140,21 @@ def test_case_60_aligned_the_collective_ends_together_and_rank_0_came_last(merge
     assert any("one collective" in note for note in report["notes"])
 
 
+# Both ranks ran on one host, so that the true offset is 0, and after the shift what it was shifted by.
+@pytest.mark.parametrize("shift_ns", (0, 12_345_678_901, -86_400_000_000_007))
+def test_the_offset_between_two_ranks_of_an_h200_is_found_within_two_microseconds(merge, fixtures_dir, tmp_path, shift_ns):
+    files = [fixtures_dir / "pairs" / f"ddp_rank{rank}.flagprof.json.gz" for rank in (0, 1)]
+    late = load(files[1])
+    late["baseTimeNanoseconds"] += shift_ns
+    files[1] = tmp_path / "late.json"
+    files[1].write_text(json.dumps(late, default=float))
+    trace, report = merge(files, "--align")
+    assert report["ranks"][1]["clock"] == "proven" and abs(report["ranks"][1]["clock_offset_ns"] - shift_ns) < 2000
+    kernels = [e for e in trace["traceEvents"] if e.get("cat") == "kernel"]
+    ends = [e["ts"] + e["dur"] for e in kernels if e["args"].get("Collective name") == "allreduce"]
+    assert len(ends) == 24 and all(abs(mine - theirs) < 5 for mine, theirs in zip(sorted(ends)[::2], sorted(ends)[1::2]))
+
+
 def test_our_two_ranks_agree_and_rank_1_is_the_straggler(merge, fixtures_dir):
     files = [fixtures_dir / "traces" / f"h200_ddp_rank{rank}.json.gz" for rank in (0, 1)]
     trace, report = merge(files)
