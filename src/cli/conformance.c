@@ -252,10 +252,13 @@ static void read_story(struct row_run *run, int from, pid_t child) {
     for (;;) {
         struct pollfd wait = { .fd = from, .events = POLLIN };
         if (poll(&wait, 1, 1000) > 0) {
-            ssize_t got = read(from, run->story + used, STORY_BYTES - 1 - used);
+            char spilt
+                [4096]; // what no story has room for is read all the same, or its writer would wait for ever
+            size_t room = STORY_BYTES - 1 - used;
+            ssize_t got = room ? read(from, run->story + used, room) : read(from, spilt, sizeof(spilt));
             if (got <= 0)
                 break;
-            used += (size_t)got;
+            used += room ? (size_t)got : 0;
         } else if (time(NULL) > limit) {
             kill(child, SIGKILL);
             break;
@@ -466,6 +469,17 @@ static void make_command(const struct plan *plan, const char *name, const char *
     memcpy(command, parts, sizeof(parts));
 }
 
+// What the buffers are of and what was wrong with them, for those who read them elsewhere.
+static void save_story(const struct row_run *run, const char *folder) {
+    char path[PATH_BYTES + 16];
+    snprintf(path, sizeof(path), "%s/story.tsv", folder);
+    FILE *file = fopen(path, "we");
+    if (!file)
+        return;
+    fprintf(file, "fact\tflagprof\t%s\nfact\trow\t%s\n%s", FLAGPROF_VERSION, run->name, run->story);
+    fclose(file);
+}
+
 // A failed row is recorded once more with its buffers kept, so that only failures cost files.
 static void keep_buffers(struct plan *plan, struct row_run *run, const struct fp_contract_row *row,
                          char *const *command) {
@@ -480,6 +494,7 @@ static void keep_buffers(struct plan *plan, struct row_run *run, const struct fp
         rmdir(plan->wanted->save);
         return;
     }
+    save_story(run, keep);
     note(plan,
          "%s failed: what its library delivered in another run is in %s (*.bin, with its strings "
          "beside it): send that folder.",

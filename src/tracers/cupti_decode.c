@@ -15,6 +15,7 @@
 #include "tracers/cupti_abi.h"
 #include "tracers/cupti_calls.h"
 #include "tracers/cupti_names.h"
+#include "tracers/keep.h"
 #include "tracers/nested_calls.h"
 #include "tracers/records.h"
 
@@ -632,6 +633,7 @@ void fp_cupti_decode(struct fp_cupti_decoder *decoder, const struct fp_sink *sin
             status = FP_CUPTI_ERROR_UNKNOWN;
             break;
         }
+        fp_keep_record(at);
         status = step(decoder, buffer, valid, &next);
         bool last =
             status != FP_CUPTI_SUCCESS || !next || (const uint8_t *)next <= at || (const uint8_t *)next > end;

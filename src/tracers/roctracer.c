@@ -465,8 +465,10 @@ static int roctracer_drain(struct fp_tracer *tracer, const struct fp_sink *sink)
     bool last = !tracer->running;
     if (!last)
         sample_clock(tracer); // where the clock slept at start, the first drain wakes up with it
-    while (fp_ring_take(tracer->calls, &call))
+    while (fp_ring_take(tracer->calls, &call)) {
+        fp_keep_bytes("call", &call, sizeof(call));
         fp_roc_decode_call(tracer->decoder, sink, &call);
+    }
     fp_roc_decode_held(tracer->decoder, sink, false);
     while (fp_ring_take(tracer->work, &work))
         fp_roc_decode_work(tracer->decoder, sink, &work);

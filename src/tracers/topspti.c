@@ -18,6 +18,7 @@
 #include "tracers/clock.h"
 #include "tracers/id_stack.h"
 #include "tracers/intake.h"
+#include "tracers/keep.h"
 #include "tracers/notes.h"
 #include "tracers/opening.h"
 #include "tracers/ring.h"
@@ -201,6 +202,7 @@ static const char *call_name(void *owner, uint32_t domain, uint32_t cbid) {
     const char *name = NULL;
     if (!call->call_name || call->call_name((int)domain, cbid, &name) != 0 || !name || !*name)
         return NULL;
+    fp_keep_line("name %" PRIu32 " %" PRIu32 " %s", domain, cbid, name);
     return name;
 }
 
@@ -666,6 +668,10 @@ static void take_call(struct fp_tracer *tracer, const struct fp_sink *sink, cons
 static void take_buffer(struct fp_tracer *tracer, const struct fp_sink *sink,
                         const struct fp_buffer *buffer) {
     struct fp_tops_session session = look_around(tracer);
+    fp_keep_line("session earliest %" PRIu64 " begun %" PRIu64 " latest %" PRIu64 " armed %" PRIx64
+                 " devices %" PRIu32 " process %" PRIu32 " first %d",
+                 session.earliest, session.begun, session.latest, session.armed, session.device_count,
+                 session.process, session.on_first);
     if (tracer->differs.text[0]) {
         sink->lose(sink->owner, FP_KIND_COUNT, FP_LOSS_UNCOUNTED, 1);
         fp_buffers_recycle(buffers(), buffer);
@@ -699,8 +705,10 @@ static int topspti_drain(struct fp_tracer *tracer, const struct fp_sink *sink) {
     // A call's callback comes before its record, so buffers that are complete now have theirs in the ring.
     for (bool more = true; more;) {
         more = fp_buffers_take(buffers(), &buffer);
-        while (fp_ring_take(tracer->calls, &call))
+        while (fp_ring_take(tracer->calls, &call)) {
+            fp_keep_bytes("call", &call, sizeof(call));
             take_call(tracer, sink, &call);
+        }
         if (more)
             take_buffer(tracer, sink, &buffer);
     }

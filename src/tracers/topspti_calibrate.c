@@ -15,6 +15,7 @@
 #include "base/array.h"
 #include "tracers/ablation.h"
 #include "tracers/calls.h"
+#include "tracers/keep.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -182,6 +183,7 @@ void fp_tops_evidence_add_buffer(struct fp_tops_evidence *evidence, const struct
     bool broken = false;
     const uint8_t *at = fp_tops_next(session->next, bytes, valid, NULL, &broken), *after;
     for (; at; at = after) {
+        fp_keep_record(at); // where no layout is found, nothing decodes it later
         after = fp_tops_next(session->next, bytes, valid, at, &broken);
         size_t room = (size_t)((after ? after : bytes + valid) - at);
         uint32_t kind = fp_tops_word(at, 0);

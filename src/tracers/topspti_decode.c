@@ -7,6 +7,7 @@
 #include "tracers/ablation.h"
 #include "tracers/calls.h"
 #include "tracers/id_set.h"
+#include "tracers/keep.h"
 #include "tracers/records.h"
 
 #include <inttypes.h>
@@ -321,6 +322,7 @@ void fp_tops_decode_buffer(struct fp_tops_decoder *decoder, const struct fp_sink
     bool broken = false, empty = true;
     memset(decoder->texts, 0, sizeof(decoder->texts));
     for (record = fp_tops_next(decoder->options.next, bytes, valid, NULL, &broken); record; record = after) {
+        fp_keep_record(record);
         after = fp_tops_next(decoder->options.next, bytes, valid, record, &broken);
         uint32_t kind = fp_tops_word(record, 0);
         size_t room = (size_t)((after ? after : end) - record);

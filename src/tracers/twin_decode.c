@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "tracers/ablation.h"
 #include "tracers/calls.h"
+#include "tracers/keep.h"
 #include "tracers/nested_calls.h"
 #include "tracers/records.h"
 
@@ -440,6 +441,7 @@ static void decode_by_iterator(struct fp_twin_decoder *decoder, const struct fp_
         uintptr_t least = at ? (uintptr_t)at + sizeof(uint32_t) : (uintptr_t)buffer;
         if ((uintptr_t)next < least || (uintptr_t)next > (uintptr_t)end - sizeof(uint32_t))
             break; // it went back, or left the buffer
+        fp_keep_record(next);
         if (at) {
             learn_stride(decoder, at, (size_t)((uint8_t *)next - at));
             read_record(decoder, sink, around, at, (size_t)((uint8_t *)next - at));

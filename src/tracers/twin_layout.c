@@ -2,6 +2,7 @@
 
 #include "tracers/twin_layout.h"
 
+#include "tracers/keep.h"
 #include "tracers/records.h"
 
 #include <errno.h>
@@ -234,6 +235,7 @@ void fp_twin_evidence_add(struct fp_twin_evidence *evidence, const struct fp_twi
                 (uintptr_t)record > (uintptr_t)buffer + valid - sizeof(uint32_t))
                 break;
             at = (size_t)((uint8_t *)record - buffer);
+            fp_keep_record(record); // where the layout is refused, nothing decodes it later
         }
         const struct fp_twin_kind *kind = fp_twin_kind_of(layout, fp_twin_number(buffer + at));
         size_t bytes = kind ? layout->bytes[kind->shape] : STEP;

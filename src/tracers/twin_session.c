@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "tracers/ablation.h"
 #include "tracers/clock.h"
+#include "tracers/keep.h"
 #include "tracers/notes.h"
 #include "tracers/opening.h"
 #include "tracers/twin_decode.h"
@@ -180,6 +181,8 @@ static const char *library_name(void *owner, uint32_t domain, uint32_t cbid) {
     if (!tracer->library.call.call_name ||
         tracer->library.call.call_name(tracer->profile->name_keys[domain], cbid, &name) != 0)
         return NULL;
+    if (name && *name)
+        fp_keep_line("name %" PRIu32 " %" PRIu32 " %s", domain, cbid, name);
     return name && *name ? name : NULL;
 }
 

@@ -117,10 +117,10 @@ static bool read_texts(struct replay *set, FILE *file) {
     return good;
 }
 
-static bool read_part(struct replay *set, const char *name, const char *extension,
+static bool read_part(struct replay *set, const char *stem, const char *extension,
                       bool (*reader)(struct replay *, FILE *)) {
     char path[4096];
-    snprintf(path, sizeof(path), "%s/buffers/cupti-h200/%s%s", FIXTURES, name, extension);
+    snprintf(path, sizeof(path), "%s%s", stem, extension);
     FILE *file = fopen(path, "rb");
     if (file == NULL) {
         return false;
@@ -130,13 +130,23 @@ static bool read_part(struct replay *set, const char *name, const char *extensio
     return good;
 }
 
+bool replay_load_files(struct replay *set, const char *stem) {
+    *set = (struct replay){ .release = NULL };
+    if (read_part(set, stem, ".bin", read_buffers) && read_part(set, stem, ".strings", read_texts)) {
+        return true;
+    }
+    replay_free(set);
+    return false;
+}
+
 bool replay_load(struct replay *set, const char *name) {
-    *set = (struct replay){ .release = release_of(name) };
-    if (set->release == NULL || !read_part(set, name, ".bin", read_buffers) ||
-        !read_part(set, name, ".strings", read_texts)) {
-        replay_free(set);
+    char stem[4096];
+    snprintf(stem, sizeof(stem), "%s/buffers/cupti-h200/%s", FIXTURES, name);
+    if (release_of(name) == NULL || !replay_load_files(set, stem)) {
+        *set = (struct replay){ .release = NULL };
         return false;
     }
+    set->release = release_of(name);
     set->api_version = set->release->api_version;
     return true;
 }

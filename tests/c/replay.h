@@ -33,6 +33,9 @@ struct replay {
 bool replay_load(struct replay *set, const char *name);
 void replay_free(struct replay *set);
 
+// Loads STEM.bin and STEM.strings, of any vendor, as FLAGOS_KEEP_BUFFERS leaves them. There is no release then.
+bool replay_load_files(struct replay *set, const char *stem);
+
 // The names of all sets, NULL-terminated, oldest release first.
 extern const char *const replay_sets[];
 

@@ -9,13 +9,14 @@ import shutil
 import struct
 
 import pytest
-from conftest import TREE, run
+from conftest import ROOT, TREE, run
 from echo_accelerator import adaptor_cache  # noqa: F401
 from simulated import device_environment  # noqa: F401
 from test_verbs_schema import fits
 
 CASES = 12
 ROW = "metax"
+ROWS = json.loads((ROOT / "python" / "flagprof" / "conformance" / "vendors.json").read_text())
 
 
 @pytest.fixture
@@ -114,6 +115,37 @@ def test_a_failed_row_leaves_the_vendors_bytes_and_their_strings(native, tmp_pat
     for line in strings.splitlines():
         number, offset, text = line.split(" ", 2)
         assert int(offset) < sizes[int(number)] and text
+
+
+# The row, and whether copies and fills are among its records and whether kernels have a grid.
+LEFT = {"cuda": (True, True), "ppu": (True, True), "metax": (True, True), "musa": (True, True), "dcu": (True, True),
+        "ascend+preload": (True, False), "ascend": (False, False), "gcu": (True, False)}  # fmt: skip
+
+
+@pytest.mark.parametrize("row", LEFT)
+def test_what_a_failed_row_leaves_can_be_read_again_without_its_library(native, tree, tmp_path, row):
+    copies, grid = LEFT[row]
+    if not (tree.build / "sim" / ROWS[row]["facade"]).is_dir():
+        pytest.skip(f"the simulated library of {row} is not built")
+    assert native("--save", "left", row=row, faults="lose_records=5").returncode == 1
+    folder = tmp_path / "left" / row
+    story = (folder / "story.tsv").read_text()
+    assert f"fact\trow\t{row}\n" in story and re.search(r"^case\tkernel_events\tFAIL\t.+", story, re.MULTILINE)
+    lines = [line.split("\t") for line in run([tree.build / "tests" / "c" / "replay_kept", folder]).ok().stdout.splitlines()]
+    kernels = [line for line in lines if line[0] == "kernel"]
+    assert 20 <= len(kernels) < 28 and all("contract_kernel_" in line[1] and int(line[2]) < int(line[3]) for line in kernels), lines
+    assert not [line for line in lines if line[0] == "lost"], lines
+    assert [line for line in lines if line[0] == "runtime"]
+    assert bool([line for line in lines if line[0] == "memcpy" and line[-1] in ("4096 bytes", "2048 bytes")]) == copies, lines
+    if grid:
+        (third, *_) = [line for line in kernels if "contract_kernel_3P" in line[1]]
+        assert "grid 4 2 1" in third and "block 64 4 1" in third
+
+
+def test_texts_are_kept_whole_across_pages(native, tmp_path):
+    native("--save", "left", faults="name_8k=2,lose_records=5")
+    (strings,) = (tmp_path / "left" / ROW).glob("*.strings")
+    assert max(len(line) for line in strings.read_text().splitlines()) > 8000
 
 
 def test_a_row_whose_process_dies_is_a_failed_row(native):
