@@ -2,8 +2,8 @@
 //
 // In:  a library, opened or read as a file, and where it lies.
 // Out: the accelerator that it belongs to, told by a function of the vendor's own that it or what it is
-//      linked to exports (of a file: or by the name of what it is linked to), by its file's name, or by the SDK that it lies in. CUPTI's spellings tell
-//      nothing: MetaX's bridge and T-Head's face have them too [CODE].
+//      linked to exports (of a file: by the name of what it is linked to), by its file's name, or by the SDK
+//      that it lies in. CUPTI's spellings tell nothing: MetaX's bridge and T-Head's face have them too [CODE].
 #ifndef FP_TRACERS_FACES_H
 #define FP_TRACERS_FACES_H
 

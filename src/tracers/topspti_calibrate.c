@@ -70,6 +70,7 @@ struct fp_tops_evidence {
 struct view {
     size_t count;
     uint32_t bytes;
+    bool is_sized; // another record followed one, so that `bytes` is no guess
     unsigned words, wides;
     uint64_t process, small, filled; // words: always this process; below the device count; never 0
     uint64_t times, texts;           // wides
@@ -255,6 +256,30 @@ static bool reaches(const struct fp_tops_record *place, uint32_t bytes) {
     return !is_call || (place->cbid + 4u <= bytes && place->correlation + 4u <= bytes);
 }
 
+// To behind the last field that is read.
+static uint32_t reach_of(const struct fp_tops_record *place) {
+    const uint32_t ends[] = { place->start + 8u,  place->end + 8u,         place->correlation + 4u,
+                              place->name + 8u,   place->amount + 8u,      place->cbid + 4u,
+                              place->thread + 4u, place->other_thread + 4u };
+    uint32_t reach = RECORD_BYTES_MIN;
+    for (size_t at = 0; at < sizeof(ends) / sizeof(ends[0]); at++)
+        reach = ends[at] > reach ? ends[at] : reach;
+    for (uint32_t word = 0; word < WORDS; word++)
+        if (place->device_words >> word & 1 && 4 * word + 4 > reach)
+            reach = 4 * word + 4;
+    return reach;
+}
+
+// What stood last in each buffer, and was never followed, may have been shorter than its room: of such a kind no
+// more is asked for than what is read.
+static void keep_place(struct judging *judging, unsigned kind) {
+    const struct view *view = &judging->views[kind];
+    struct fp_tops_record *place = &judging->found.kinds[kind];
+    *place = view->place;
+    place->is_sized = view->is_sized;
+    place->bytes = (uint16_t)(view->is_sized ? view->bytes : reach_of(place));
+}
+
 static enum fp_tops_verdict find_sizes(struct judging *judging) {
     const struct fp_tops_evidence *evidence = judging->evidence;
     for (int last = 0; last < 2; last++) // those that another follows first
@@ -264,7 +289,8 @@ static enum fp_tops_verdict find_sizes(struct judging *judging) {
             if (record->is_last != (last == 1))
                 continue;
             view->count++;
-            if (!view->bytes)
+            view->is_sized |= !last;
+            if (!view->bytes || (!view->is_sized && record->room < view->bytes))
                 view->bytes = record->room;
             else if (last ? record->room < view->bytes : record->room != view->bytes)
                 return say(judging, FP_TOPS_DIFFERS, record->kind, "their sizes differ");
@@ -385,7 +411,6 @@ static enum fp_tops_verdict find_times(struct judging *judging, unsigned kind) {
     view->end = times[1];
     view->place.start = (uint16_t)(8 * times[0]);
     view->place.end = (uint16_t)(8 * times[1]);
-    view->place.bytes = (uint16_t)view->bytes;
     view->taken |= 1 | words_of_wides(view->times);
     return FP_TOPS_AGREED;
 }
@@ -625,7 +650,7 @@ static enum fp_tops_verdict find_calls(struct judging *judging) {
             judging->has_calls ? find_call_ids(judging, kind) : find_call_alone(judging, kind);
         if (verdict != FP_TOPS_AGREED)
             return verdict;
-        judging->found.kinds[kind] = view->place;
+        keep_place(judging, kind);
     }
     return FP_TOPS_AGREED;
 }
@@ -805,7 +830,7 @@ static enum fp_tops_verdict find_work(struct judging *judging, unsigned kind) {
         view->place.name = (uint16_t)(8 * lowest(view->texts));
     else
         find_amount(judging, kind);
-    judging->found.kinds[kind] = view->place;
+    keep_place(judging, kind);
     return FP_TOPS_AGREED;
 }
 

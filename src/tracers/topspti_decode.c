@@ -38,6 +38,7 @@ struct fp_tops_decoder {
         fp_name_id name;
     } texts[TEXTS];
     char text[NAME_BYTES];
+    size_t seen_bytes[FP_TOPS_KINDS]; // of a record that another followed, in this session; 0: none yet
     bool told_device;
 };
 
@@ -316,6 +317,16 @@ static void decode_record(struct fp_tops_decoder *decoder, const struct fp_sink 
         decode_work(decoder, sink, record, place);
 }
 
+// How long records of a kind are, as far as that is known: where only the last of a buffer were seen it is not.
+static size_t known_bytes(struct fp_tops_decoder *decoder, uint32_t kind, bool is_followed, size_t room) {
+    if (kind >= FP_TOPS_KINDS)
+        return 0;
+    if (is_followed && !decoder->seen_bytes[kind])
+        decoder->seen_bytes[kind] = room;
+    const struct fp_tops_record *place = &decoder->options.layout->kinds[kind];
+    return place->is_sized ? place->bytes : decoder->seen_bytes[kind];
+}
+
 void fp_tops_decode_buffer(struct fp_tops_decoder *decoder, const struct fp_sink *sink, uint8_t *bytes,
                            size_t valid) {
     const uint8_t *record = NULL, *after, *end = bytes + valid;
@@ -326,7 +337,7 @@ void fp_tops_decode_buffer(struct fp_tops_decoder *decoder, const struct fp_sink
         after = fp_tops_next(decoder->options.next, bytes, valid, record, &broken);
         uint32_t kind = fp_tops_word(record, 0);
         size_t room = (size_t)((after ? after : end) - record);
-        size_t known = kind < FP_TOPS_KINDS ? decoder->options.layout->kinds[kind].bytes : 0;
+        size_t known = known_bytes(decoder, kind, after != NULL, room);
         // The last one reaches to the end of the buffer, or the iterator got no further.
         broken |= !after && known && room > known && room - known >= sizeof(uint32_t);
         empty = false;

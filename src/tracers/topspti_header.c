@@ -21,15 +21,17 @@
 
 // What every record of device work has.
 #define WORK(type)                                                                                           \
-    .bytes = sizeof(type), .start = AT(type, start), .end = AT(type, end), .device = AT(type, deviceId),     \
-    .context = AT(type, contextId), .stream = AT(type, streamId), .correlation = AT(type, correlationId)
+    .is_sized = true, .bytes = sizeof(type), .start = AT(type, start), .end = AT(type, end),                 \
+    .device = AT(type, deviceId), .context = AT(type, contextId), .stream = AT(type, streamId),              \
+    .correlation = AT(type, correlationId)
 
 #define CALL(kind)                                                                                           \
     {                                                                                                        \
-        .sort = (kind), .bytes = sizeof(Topspti_ActivityAPI), .start = AT(Topspti_ActivityAPI, start),       \
-        .end = AT(Topspti_ActivityAPI, end), .correlation = AT(Topspti_ActivityAPI, correlationId),          \
-        .cbid = AT(Topspti_ActivityAPI, cbid), .process = AT(Topspti_ActivityAPI, processId),                \
-        .thread = AT(Topspti_ActivityAPI, threadId), .result = AT(Topspti_ActivityAPI, returnValue),         \
+        .sort = (kind), .is_sized = true, .bytes = sizeof(Topspti_ActivityAPI),                              \
+        .start = AT(Topspti_ActivityAPI, start), .end = AT(Topspti_ActivityAPI, end),                        \
+        .correlation = AT(Topspti_ActivityAPI, correlationId), .cbid = AT(Topspti_ActivityAPI, cbid),        \
+        .process = AT(Topspti_ActivityAPI, processId), .thread = AT(Topspti_ActivityAPI, threadId),          \
+        .result = AT(Topspti_ActivityAPI, returnValue),                                                      \
     }
 
 static const struct fp_tops_layout layout = {

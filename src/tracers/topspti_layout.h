@@ -22,7 +22,8 @@ enum fp_tops_sort {
 // Offsets in a record. 0 stands for "not known": at 0 every record has its kind [CODE].
 struct fp_tops_record {
     enum fp_tops_sort sort;
-    uint16_t bytes; // of the record
+    bool is_sized;  // how long a record is, is known
+    uint16_t bytes; // of the record; else as far as what is read of it
     uint16_t start, end, correlation;
     uint16_t name, device, context, stream, grid, block;
     uint16_t amount, value, copy_kind, from, to, flags, memory_kind; // amount: the bytes copied or set
