@@ -87,14 +87,19 @@ static const struct vendor {
 
 static const struct vendor *vendor;
 
+// No two pushes of a session have one id, as no two operators have.
 static void *launch_some(void *owner) {
-    (void)owner;
-    for (int i = 0; i < LAUNCHES; i++)
-        launch(i);
+    flagsim_kernel_info info = { .name = "beside", .grid = { 1, 1, 1 }, .block = { 1, 1, 1 } };
+    for (int i = 0; i < LAUNCHES; i++) {
+        push(FP_ID_OPERATOR, *(const uint64_t *)owner + (uint64_t)i);
+        CHECK_EQUAL(flagsim_launch(NULL, nothing, NULL, 0, &info), 0);
+        pop(FP_ID_OPERATOR);
+    }
     return NULL;
 }
 
 static void one_session(void) {
+    static uint64_t first_ids[2] = { OPERATOR + 10000, OPERATOR + 20000 };
     pthread_t threads[2];
     collect_begin(&all);
     start();
@@ -102,9 +107,10 @@ static void one_session(void) {
     work();
     is_cold = true;
     for (int i = 0; i < 2; i++)
-        CHECK_EQUAL(pthread_create(&threads[i], NULL, launch_some, NULL), 0);
+        CHECK_EQUAL(pthread_create(&threads[i], NULL, launch_some, &first_ids[i]), 0);
     for (int i = 0; i < 2; i++)
         pthread_join(threads[i], NULL);
+    flagsim_device_synchronize();
     ops->drain(tracer, &all.sink);
     stop();
 }
@@ -118,8 +124,10 @@ static void record_and_count(void) {
     open_tracer();
     for (int session = 0; session < 2; session++) { // in the second nothing is new any more
         one_session();
-        CHECK(collected_count(&all, FP_KIND_KERNEL) >= 3 * LAUNCHES, "nothing was recorded");
-        CHECK(all.correlation_count >= 3 * LAUNCHES, "no push was seen");
+        CHECK(collected_count(&all, FP_KIND_KERNEL) >= 3 * LAUNCHES, "%s: %zu kernels, %s", vendor->name,
+              collected_count(&all, FP_KIND_KERNEL), all.notes);
+        CHECK(all.correlation_count >= LAUNCHES, "%s: %zu ids, %s", vendor->name, all.correlation_count,
+              all.notes);
     }
     truth.size = sizeof(truth);
     flagsim_truth_read(&truth);
