@@ -42,9 +42,12 @@ static void count(enum what what) {
         atomic_fetch_add(&counts[what], 1);
 }
 
+// Visible, since under a sanitizer the linker takes the libraries' own calls for calls of these.
+#define WRAPPER __attribute__((visibility("default")))
+
 #define WRAP(what, type, name, parameters, arguments)                                                        \
     type __real_##name parameters;                                                                           \
-    type __wrap_##name parameters;                                                                           \
+    WRAPPER type __wrap_##name parameters;                                                                   \
     type __wrap_##name parameters {                                                                          \
         count(what);                                                                                         \
         return __real_##name arguments;                                                                      \
@@ -62,7 +65,7 @@ WRAP(MMAP, void *, mmap, (void *at, size_t bytes, int access, int flags, int fil
      (at, bytes, access, flags, file, offset))
 
 void __real_free(void *memory);
-void __wrap_free(void *memory);
+WRAPPER void __wrap_free(void *memory);
 void __wrap_free(void *memory) {
     count(FREE);
     __real_free(memory);
