@@ -208,6 +208,9 @@ int fp_select_new(const struct fp_select_options *given, struct fp_select **out,
         *out = NULL;
         return code;
     }
+    select->first_ns =
+        select->from_ns; // absolute ones need nothing of the file, and relative ones wait for it
+    select->end_ns = select->to_ns;
     select->pid = options.pid;
     select->category = options.category;
     select->slowest = options.slowest;
@@ -603,7 +606,7 @@ int fp_select_read_ahead(struct fp_select *select, const char *path, const struc
     forget_file(select);
     int code = select->ahead ? look(select, path, options, first_look, err) : 0;
     if (!code)
-        code = choose_steps(select, path, err);
+        code = choose_steps(select, options && options->name ? options->name : path, err);
     if (!code && select->by_steps)
         code = look(select, path, options, second_look, err);
     if (code)
@@ -612,8 +615,10 @@ int fp_select_read_ahead(struct fp_select *select, const char *path, const struc
         select->origin_ns = select->origin_known && select->origin_ns < 0 ? select->origin_ns : 0;
     else if (!select->origin_known)
         select->origin_ns = 0;
-    select->first_ns = select->from_absolute ? select->from_ns : shifted(select->from_ns, select->origin_ns);
-    select->end_ns = select->to_absolute ? select->to_ns : shifted(select->to_ns, select->origin_ns);
+    if (!select->from_absolute)
+        select->first_ns = shifted(select->from_ns, select->origin_ns);
+    if (!select->to_absolute)
+        select->end_ns = shifted(select->to_ns, select->origin_ns);
     if (select->every && !select->by_steps)
         snprintf(select->finding, sizeof(select->finding),
                  "the file has no steps: every %lldth slice of each lane is kept", (long long)select->every);

@@ -96,7 +96,7 @@ struct outcome {
 // What is kept of a file; the whole of it where nothing was asked for.
 static int plan(const struct fp_options *options, struct fp_select *select, const struct fp_input *input,
                 struct fp_cut *cut, const struct fp_cut **kept, struct fp_error *err) {
-    struct fp_reader_options reading = fp_input_reader_options(options);
+    struct fp_reader_options reading = fp_input_reader_options(options, input->name);
     *kept = NULL;
     if (fp_select_all(select))
         return 0;
@@ -124,7 +124,7 @@ static int to_json(const struct fp_options *options, const struct convert_option
 static int to_csv(const struct fp_options *options, const struct convert_options *own,
                   const struct form *form, const struct fp_input *input, const struct fp_cut *kept,
                   const char *target, struct outcome *outcome, struct fp_error *err) {
-    struct fp_reader_options reading = fp_input_reader_options(options);
+    struct fp_reader_options reading = fp_input_reader_options(options, input->name);
     struct fp_output_options writing = { sizeof(writing), form->packing + 1, (int)own->level };
     struct fp_mender mender = { .salvaged = options->salvage };
     const struct fp_trace_event *event;
@@ -164,7 +164,7 @@ static int to_csv(const struct fp_options *options, const struct convert_options
 static int into_database(const struct fp_options *options, const struct fp_input *input,
                          const struct fp_cut *kept, struct fp_database *database, struct outcome *outcome,
                          struct fp_error *err) {
-    struct fp_reader_options reading = fp_input_reader_options(options);
+    struct fp_reader_options reading = fp_input_reader_options(options, input->name);
     const struct fp_trace_event *event;
     struct fp_reader *reader;
     int code = fp_reader_open(input->path, &reading, &reader, err);

@@ -57,7 +57,7 @@ struct outcome {
 
 static int cut_file(const struct fp_options *options, const struct cut_options *own, struct fp_select *select,
                     const char *path, struct outcome *outcome, struct fp_error *err) {
-    struct fp_reader_options reading = fp_input_reader_options(options);
+    struct fp_reader_options reading = fp_input_reader_options(options, path);
     struct fp_cut *cut = &outcome->cut;
     struct fp_input input;
     int code = fp_input_open(path, true, &input, err);

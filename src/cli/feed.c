@@ -9,32 +9,35 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cli/input.h"
 #include "cli/progress.h"
 
-static int begin_select(const struct fp_options *options, const char *path,
-                        const struct fp_reader_options *read, struct fp_select **select,
-                        struct fp_error *err) {
+// A selection may have to look at the file before it can tell: then a pipe is copied first.
+static int open_selected(const struct fp_options *options, const char *path,
+                         const struct fp_reader_options *read, struct fp_select **select,
+                         struct fp_reader **reader, struct fp_error *err) {
+    struct fp_input input = { .fd = -1 };
     int code = fp_select_new(&options->select, select, err);
-    if (code || !fp_select_needs_ahead(*select))
-        return code;
-    if (strcmp(path, "-") == 0) {
-        fp_error_set(err,
-                     "standard input cannot be read twice, which --from, --to and --step need. Give a file");
-        return -ESPIPE;
-    }
-    return fp_select_read_ahead(*select, path, read, err);
+    bool ahead = !code && fp_select_needs_ahead(*select);
+    if (!code)
+        code = fp_input_open(path, ahead, &input, err);
+    if (!code && ahead)
+        code = fp_select_read_ahead(*select, input.path, read, err);
+    if (!code)
+        code = fp_reader_open(input.path, read, reader, err);
+    fp_input_close(&input); // the reader has a descriptor of its own
+    return code;
 }
 
 void fp_feed_read(struct fp_feed *feed, const char *path, const struct fp_options *options, bool salvage,
                   int (*each)(void *user, const struct fp_trace_event *event), void *user) {
-    struct fp_reader_options read = { .size = sizeof(read), .salvage = salvage, .threads = options->threads };
+    struct fp_reader_options read = fp_input_reader_options(options, path);
     struct fp_select *select = NULL;
     const struct fp_trace_event *event;
     struct fp_progress progress;
     *feed = (struct fp_feed){ 0 };
-    feed->code = begin_select(options, path, &read, &select, &feed->err);
-    if (!feed->code)
-        feed->code = fp_reader_open(path, &read, &feed->reader, &feed->err);
+    read.salvage = salvage;
+    feed->code = open_selected(options, path, &read, &select, &feed->reader, &feed->err);
     if (!feed->code) {
         bool all = fp_select_all(select);
         uint64_t events = 0;

@@ -75,7 +75,7 @@ static void describe(struct fp_report *report, const char *name, const struct fp
 
 static int fix_file(const struct fp_options *options, bool drop_secrets, struct fp_select *select,
                     const char *path, bool *to_standard, struct fp_report *report, struct fp_error *err) {
-    struct fp_reader_options reading = fp_input_reader_options(options);
+    struct fp_reader_options reading = fp_input_reader_options(options, path);
     struct fp_rewrite_result result;
     struct fp_input input;
     struct fp_cut cut = { 0 };

@@ -13,8 +13,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct fp_reader_options fp_input_reader_options(const struct fp_options *options) {
+#define STANDARD_INPUT "standard input"
+
+struct fp_reader_options fp_input_reader_options(const struct fp_options *options, const char *path) {
     struct fp_reader_options reader = { .size = sizeof(reader) };
+    reader.name = strcmp(path, "-") == 0 ? STANDARD_INPUT : path;
     reader.salvage = options->salvage;
     reader.threads = options->threads;
     return reader;
@@ -99,7 +102,7 @@ static bool can_be_read_once(const char *path) {
 int fp_input_open(const char *path, bool again, struct fp_input *input, struct fp_error *err) {
     bool standard = strcmp(path, "-") == 0;
     int code = 0;
-    *input = (struct fp_input){ .name = standard ? "standard input" : path, .path = path, .fd = -1 };
+    *input = (struct fp_input){ .name = standard ? STANDARD_INPUT : path, .path = path, .fd = -1 };
     if (again && standard)
         code = spool_standard_input(input, err);
     else if (again && can_be_read_once(path))

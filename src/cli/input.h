@@ -16,7 +16,8 @@ struct fp_input {
     int fd; // of the copy; -1
 };
 
-struct fp_reader_options fp_input_reader_options(const struct fp_options *options);
+// For what the command line calls `path`, whichever copy of it is read.
+struct fp_reader_options fp_input_reader_options(const struct fp_options *options, const char *path);
 
 // Standard input is copied to an unlinked temporary file (in $TMPDIR or /tmp) when `again`, for verbs that
 // read twice. 0 or a negative errno with a sentence.

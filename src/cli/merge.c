@@ -270,9 +270,9 @@ struct course {
 };
 
 static int scan_files(struct course *course, struct fp_error *err) {
-    struct fp_reader_options options = fp_input_reader_options(course->options);
     int code = 0;
     for (size_t i = 0; i < course->options->path_count && !code; i++) {
+        struct fp_reader_options options = fp_input_reader_options(course->options, course->inputs[i].name);
         if (course->cuts)
             code = fp_cut_plan(course->inputs[i].path, course->select, &options, &course->cuts[i], err);
         if (!code)
@@ -282,10 +282,11 @@ static int scan_files(struct course *course, struct fp_error *err) {
 }
 
 static int write_files(struct course *course, struct fp_emit *emit, struct fp_error *err) {
-    struct fp_reader_options options = fp_input_reader_options(course->options);
     int code = 0;
     for (size_t i = 0; i < course->merge->count && !code && !fp_emit_state(emit); i++) {
         size_t order = course->merge->files[i].order;
+        struct fp_reader_options options =
+            fp_input_reader_options(course->options, course->inputs[order].name);
         struct fp_reader *reader;
         code = fp_reader_open(course->inputs[order].path, &options, &reader, err);
         if (!code)

@@ -148,7 +148,7 @@ int fp_rewrite_run(const struct fp_rewrite *rewrite, const struct fp_options *op
     if (cut)
         snprintf(course.part, sizeof(course.part), "{\"events_before\": %llu, \"events_kept\": %llu}",
                  (unsigned long long)cut->events, (unsigned long long)cut->kept_events);
-    struct fp_reader_options reading = fp_input_reader_options(options);
+    struct fp_reader_options reading = fp_input_reader_options(options, input->name);
     struct fp_output_options writing = { sizeof(writing), rewrite->packing, rewrite->level };
     struct fp_reader *reader = NULL;
     struct fp_output *output = NULL;

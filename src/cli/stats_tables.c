@@ -39,26 +39,58 @@ static int heavier(const void *a, const void *b) {
     return x->place < y->place ? -1 : x->place > y->place;
 }
 
-// Ranks the groups of the categories in `categories` (a bit each) by `weight`. NULL places when memory is
-// out.
-static struct ranking rank_groups(const struct fp_stats *stats, uint32_t categories,
-                                  int64_t (*weight)(const struct fp_stats_group *group)) {
-    struct ranking ranking = { 0 };
-    struct ranked *rows = malloc((stats->group_count + 1) * sizeof(*rows));
-    ranking.places = malloc((stats->group_count + 1) * sizeof(*ranking.places));
+// Sorts `count` rows, and takes them: only their places stay. NULL places when memory is out, or `rows` is NULL.
+static struct ranking rank_rows(struct ranked *rows, uint32_t count) {
+    struct ranking ranking = { malloc((count + 1) * sizeof(*ranking.places)), count };
     if (!rows || !ranking.places) {
         free(rows);
         free(ranking.places);
         return (struct ranking){ 0 };
     }
-    for (uint32_t i = 0; i < stats->group_count; i++)
-        if (categories >> stats->groups[i].category & 1 && stats->groups[i].times.count)
-            rows[ranking.count++] = (struct ranked){ weight(&stats->groups[i]), i };
-    qsort(rows, ranking.count, sizeof(*rows), heavier);
-    for (uint32_t i = 0; i < ranking.count; i++)
+    qsort(rows, count, sizeof(*rows), heavier);
+    for (uint32_t i = 0; i < count; i++)
         ranking.places[i] = rows[i].place;
     free(rows);
     return ranking;
+}
+
+static struct ranked *room_for_rows(uint32_t count) {
+    return malloc((count + 1) * sizeof(struct ranked));
+}
+
+// Ranks the groups of the categories in `categories` (a bit each) by `weight`.
+static struct ranking rank_groups(const struct fp_stats *stats, uint32_t categories,
+                                  int64_t (*weight)(const struct fp_stats_group *group)) {
+    struct ranked *rows = room_for_rows(stats->group_count);
+    uint32_t count = 0;
+    for (uint32_t i = 0; rows && i < stats->group_count; i++)
+        if (categories >> stats->groups[i].category & 1 && stats->groups[i].times.count)
+            rows[count++] = (struct ranked){ weight(&stats->groups[i]), i };
+    return rank_rows(rows, count);
+}
+
+// By number: a person looks for device 3 behind device 2.
+static struct ranking rank_devices(const struct fp_stats *stats) {
+    struct ranked *rows = room_for_rows(stats->device_count);
+    for (uint32_t i = 0; rows && i < stats->device_count; i++)
+        rows[i] = (struct ranked){ -(int64_t)(stats->devices[i].number & INT64_MAX), i };
+    return rank_rows(rows, stats->device_count);
+}
+
+static struct ranking rank_streams(const struct fp_stats *stats) {
+    struct ranked *rows = room_for_rows(stats->lane_count);
+    uint32_t count = 0;
+    for (uint32_t i = 0; rows && i < stats->lane_count; i++)
+        if (stats->lanes[i].device >= 0)
+            rows[count++] = (struct ranked){ stats->lanes[i].total_ns, i };
+    return rank_rows(rows, count);
+}
+
+static struct ranking rank_collectives(const struct fp_stats *stats) {
+    struct ranked *rows = room_for_rows(stats->collective_count);
+    for (uint32_t i = 0; rows && i < stats->collective_count; i++)
+        rows[i] = (struct ranked){ stats->collectives[i].times.sum, i };
+    return rank_rows(rows, stats->collective_count);
 }
 
 static int64_t by_total(const struct fp_stats_group *group) {
@@ -150,7 +182,8 @@ static const struct fp_column copy_columns[] = {
     { "count", "count", FP_CELL_COUNT },     { "total", "total_ns", FP_CELL_TIME },
     { "bytes", "bytes", FP_CELL_BYTES },     { "GB/s", "gigabytes_per_second", FP_CELL_NUMBER },
     { "median", "median_ns", FP_CELL_TIME }, { "p95", "p95_ns", FP_CELL_TIME },
-    { "max", "max_ns", FP_CELL_TIME },
+    { "max", "max_ns", FP_CELL_TIME },       { NULL, "mean_ns", FP_CELL_TIME },
+    { NULL, "min_ns", FP_CELL_TIME },
 };
 
 static const struct fp_column device_columns[] = {
@@ -193,7 +226,8 @@ static const struct fp_column collective_columns[] = {
     { "ranks", "ranks", FP_CELL_COUNT },    { "type", "dtype", FP_CELL_TEXT },
     { "count", "count", FP_CELL_COUNT },    { "total", "total_ns", FP_CELL_TIME },
     { "bytes in", "bytes", FP_CELL_BYTES }, { "median", "median_ns", FP_CELL_TIME },
-    { "max", "max_ns", FP_CELL_TIME },
+    { "max", "max_ns", FP_CELL_TIME },      { NULL, "mean_ns", FP_CELL_TIME },
+    { NULL, "p95_ns", FP_CELL_TIME },       { NULL, "min_ns", FP_CELL_TIME },
 };
 
 #define COUNT(columns) (sizeof(columns) / sizeof(*(columns)))
@@ -281,9 +315,10 @@ static void put_calls(struct fp_stats_page *context) {
 
 static void put_copies(struct fp_stats_page *context) {
     struct ranking ranking = rank_groups(context->stats, BIT(FP_CAT_MEMCPY) | BIT(FP_CAT_MEMSET), by_total);
-    fp_report_table(context->report, "copies",
-                    title_for(context, "copies and fills", ranking.count, context->titles[3], TITLE_SIZE),
-                    copy_columns, COUNT(copy_columns), empty(context, "no copies or fills"));
+    fp_report_table(
+        context->report, "copies",
+        title_for(context, "copies and fills, by total time", ranking.count, context->titles[3], TITLE_SIZE),
+        copy_columns, COUNT(copy_columns), empty(context, "no copies or fills"));
     for (uint32_t i = 0; i < shown(context, ranking.count); i++) {
         struct fp_stats_group *group = &context->stats->groups[ranking.places[i]];
         const char *direction =
@@ -303,6 +338,8 @@ static void put_copies(struct fp_stats_page *context) {
         fp_report_time(context->report, fp_distribution_percentile(&group->times, 50));
         fp_report_time(context->report, fp_distribution_percentile(&group->times, 95));
         fp_report_time(context->report, group->times.most);
+        fp_report_time(context->report, group->times.sum / (int64_t)group->times.count);
+        fp_report_time(context->report, group->times.least);
     }
     free(ranking.places);
 }
@@ -324,11 +361,15 @@ static void put_device_name(struct fp_stats_page *context, const struct fp_stats
 
 static void put_devices(struct fp_stats_page *context) {
     struct fp_stats *stats = context->stats;
-    fp_report_table(context->report, "devices", "devices: time in which at least one piece of work ran",
+    struct ranking ranking = rank_devices(stats);
+    fp_report_table(context->report, "devices",
+                    title_for(context, "devices: time in which at least one piece of work ran", ranking.count,
+                              context->titles[8], TITLE_SIZE),
                     device_columns, COUNT(device_columns), empty(context, "no device work"));
-    for (uint32_t i = 0; i < stats->device_count; i++) {
-        const struct fp_work_times *times = &stats->devices[i].times;
-        put_device_name(context, &stats->devices[i]);
+    for (uint32_t i = 0; i < shown(context, ranking.count); i++) {
+        const struct fp_stats_device *device = &stats->devices[ranking.places[i]];
+        const struct fp_work_times *times = &device->times;
+        put_device_name(context, device);
         fp_report_time(context->report, times->busy_ns);
         fp_report_number(context->report, fp_percent(times->busy_ns, times->last_ns - times->first_ns));
         fp_report_time(context->report, times->kind_ns[FP_WORK_COMPUTE]);
@@ -339,9 +380,10 @@ static void put_devices(struct fp_stats_page *context) {
     fp_report_table(context->report, "idle",
                     "devices without work, from first to last work: what the next work waited for",
                     idle_columns, COUNT(idle_columns), NULL);
-    for (uint32_t i = 0; i < stats->device_count; i++) {
-        const struct fp_work_times *times = &stats->devices[i].times;
-        put_device_name(context, &stats->devices[i]);
+    for (uint32_t i = 0; i < shown(context, ranking.count); i++) {
+        const struct fp_stats_device *device = &stats->devices[ranking.places[i]];
+        const struct fp_work_times *times = &device->times;
+        put_device_name(context, device);
         fp_report_time(context->report, times->last_ns - times->first_ns);
         fp_report_time(context->report, times->last_ns - times->first_ns - times->busy_ns);
         fp_report_time(context->report, times->idle_host_ns);
@@ -349,24 +391,27 @@ static void put_devices(struct fp_stats_page *context) {
         fp_report_time(context->report, times->idle_unknown_ns);
         fp_report_time(context->report, times->collective_alone_ns);
     }
+    free(ranking.places);
 }
 
 static void put_streams(struct fp_stats_page *context) {
     struct fp_stats *stats = context->stats;
-    fp_report_table(context->report, "streams", "streams", stream_columns, COUNT(stream_columns),
-                    empty(context, "no device work in streams"));
-    for (uint32_t i = 0; i < stats->lane_count; i++) {
-        const struct fp_stats_lane *lane = &stats->lanes[i];
-        if (lane->device < 0)
-            continue;
+    struct ranking ranking = rank_streams(stats);
+    fp_report_table(
+        context->report, "streams",
+        title_for(context, "streams, by total time", ranking.count, context->titles[9], TITLE_SIZE),
+        stream_columns, COUNT(stream_columns), empty(context, "no device work in streams"));
+    for (uint32_t i = 0; i < shown(context, ranking.count); i++) {
+        const struct fp_stats_lane *lane = &stats->lanes[ranking.places[i]];
         put_device_name(context, &stats->devices[lane->device]);
-        fp_report_text(context->report, fp_reader_lane(context->reader, i)->tid.text);
+        fp_report_text(context->report, fp_reader_lane(context->reader, ranking.places[i])->tid.text);
         fp_report_count(context->report, lane->count);
         fp_report_time(context->report, lane->busy_ns);
         fp_report_time(context->report, lane->total_ns);
         fp_report_number(context->report,
                          fp_percent(lane->busy_ns, stats->devices[lane->device].times.busy_ns));
     }
+    free(ranking.places);
 }
 
 static void put_steps(struct fp_stats_page *context) {
@@ -388,10 +433,13 @@ static void put_steps(struct fp_stats_page *context) {
 
 static void put_collectives(struct fp_stats_page *context) {
     struct fp_stats *stats = context->stats;
-    fp_report_table(context->report, "collectives", "collectives", collective_columns,
-                    COUNT(collective_columns), empty(context, "no collectives"));
-    for (uint32_t i = 0; i < stats->collective_count; i++) {
-        struct fp_stats_collective *collective = &stats->collectives[i];
+    struct ranking ranking = rank_collectives(stats);
+    fp_report_table(
+        context->report, "collectives",
+        title_for(context, "collectives, by total time", ranking.count, context->titles[10], TITLE_SIZE),
+        collective_columns, COUNT(collective_columns), empty(context, "no collectives"));
+    for (uint32_t i = 0; i < shown(context, ranking.count); i++) {
+        struct fp_stats_collective *collective = &stats->collectives[ranking.places[i]];
         fp_report_text(context->report, fp_intern_text(stats->texts, collective->name));
         fp_report_text(context->report, fp_intern_text(stats->texts, collective->group));
         if (collective->ranks)
@@ -407,7 +455,11 @@ static void put_collectives(struct fp_stats_page *context) {
             fp_report_none(context->report);
         fp_report_time(context->report, fp_distribution_percentile(&collective->times, 50));
         fp_report_time(context->report, collective->times.most);
+        fp_report_time(context->report, collective->times.sum / (int64_t)collective->times.count);
+        fp_report_time(context->report, fp_distribution_percentile(&collective->times, 95));
+        fp_report_time(context->report, collective->times.least);
     }
+    free(ranking.places);
 }
 
 static void put_python(struct fp_stats_page *context) {

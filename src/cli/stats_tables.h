@@ -21,8 +21,8 @@ struct fp_stats_page {
     struct fp_reader *reader;
     struct fp_producer producer;
     struct fp_report *report;
-    size_t top;                 // rows a table
-    char titles[8][TITLE_SIZE]; // of tables that do not show all: the report keeps pointers
+    size_t top;                  // rows a table
+    char titles[11][TITLE_SIZE]; // of tables that do not show all: the report keeps pointers
 };
 
 struct fp_stats_section {

@@ -69,7 +69,7 @@ int fp_reader_open(const char *path, const struct fp_reader_options *options, st
                    struct fp_error *err) {
     struct fp_source *source;
     *reader = NULL;
-    int code = fp_source_open(path, &source, err);
+    int code = fp_source_open_as(path, options_of(options).name, &source, err);
     return code ? code : fp_reader_open_source(source, options, reader, err);
 }
 

@@ -183,6 +183,7 @@ struct fp_reader_options {
                   // inputs worth it
     size_t block_bytes;   // of text read at once; 0: 64 KB. Many readers open at once want less
     uint64_t value_limit; // largest single event or header value in bytes; 0: 256 MB. Beyond it: -EFBIG
+    const char *name;     // what messages call it; NULL: its path
 };
 
 struct fp_reader;

@@ -445,10 +445,15 @@ static struct fp_source *source_new(const char *name) {
 }
 
 int fp_source_open(const char *path, struct fp_source **out, struct fp_error *err) {
+    return fp_source_open_as(path, NULL, out, err);
+}
+
+int fp_source_open_as(const char *path, const char *name, struct fp_source **out, struct fp_error *err) {
     *out = NULL;
-    struct fp_source *source = source_new(strcmp(path, "-") == 0 ? "standard input" : path);
+    name = name ? name : strcmp(path, "-") == 0 ? "standard input" : path;
+    struct fp_source *source = source_new(name);
     if (!source) {
-        fp_error_set(err, "%s: not enough memory to open it", path);
+        fp_error_set(err, "%s: not enough memory to open it", name);
         return -ENOMEM;
     }
     int code = open_descriptor(source, path, err);

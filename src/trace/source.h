@@ -36,6 +36,10 @@ struct fp_source;
 // Returns 0 or a negative errno with one sentence in `err` that names the path.
 int fp_source_open(const char *path, struct fp_source **source, struct fp_error *err);
 
+// As above; messages call it `name`, where that is not NULL. So a copy of what could be read only once goes by the
+// name of what it is a copy of.
+int fp_source_open_as(const char *path, const char *name, struct fp_source **source, struct fp_error *err);
+
 // As above over `size` bytes in memory (tests, fuzzing). `text` must outlive the source; `name` is for
 // messages.
 int fp_source_open_memory(const char *name, const void *text, size_t size, struct fp_source **source,

@@ -390,3 +390,19 @@ def test_a_table_that_was_asked_for_and_is_empty_says_so(run_cli, fixtures_dir):
     path = fixtures_dir / "cases" / "52-crossing-slices.json"
     assert "no steps" in run_cli("stats", path, "--by", "step").ok().stdout
     assert "no steps" not in run_cli("stats", path).ok().stdout
+
+
+def test_devices_streams_and_collectives_are_ordered_and_no_longer_than_asked_for(run_cli, tmp_path):
+    work = [{"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce", "pid": device, "tid": 7, "ts": 10 * device, "dur": 1 + device % 5,
+             "args": {"device": device, "stream": 7, "Collective name": f"c{device}"}} for device in reversed(range(14))]
+    file = tmp_path / "many.json"
+    file.write_text(json.dumps({"traceEvents": work}))
+    report = run_cli("stats", file, "--format", "json").json()
+    assert [row["device"] for row in report["devices"]] == [row["device"] for row in report["idle"]] == [str(n) for n in range(14)]
+    for key in ("streams", "collectives"):
+        totals = [row["total_ns"] for row in report[key]]
+        assert totals == sorted(totals, reverse=True) and len(totals) == 14
+    assert {(row["mean_ns"], row["p95_ns"], row["min_ns"]) for row in report["collectives"]} == {(n * 1000,) * 3 for n in range(1, 6)}
+    report = run_cli("stats", file, "--format", "json", "--top", "3").json()
+    assert {len(report[key]) for key in ("devices", "idle", "streams", "collectives")} == {3}
+    assert run_cli("stats", file).ok().stdout.count("(the first 10 of 14; --top 0 shows all)") == 3

@@ -11,6 +11,8 @@ VERBS = {
     "cut": ["--from", "0ms", "--to", "2ms"],
     "merge": [],
     "convert": ["--from", "0ms"],
+    "stats": ["--from", "0ms", "--format", "json"],
+    "check": ["--from", "0ms", "--format", "json"],
 }
 
 
