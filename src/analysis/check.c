@@ -365,7 +365,7 @@ static void note_time(struct fp_check *check, const struct fp_trace_event *event
 }
 
 static bool phase_is_known(char phase) {
-    return phase && strchr("XBEiICbnesSTtpFfPNODMVvRc(),A", phase) != NULL;
+    return phase && strchr("XBEiICbnesSTtpFfPNODMVvRc(),=A", phase) != NULL;
 }
 
 int fp_check_add(struct fp_check *check, const struct fp_trace_event *event) {

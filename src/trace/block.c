@@ -72,13 +72,15 @@ static void set_sentinels(struct fp_block *block) {
     memset(block->text + block->end, 0, FP_BLOCK_PAD);
 }
 
-void fp_blocks_index(struct fp_blocks *blocks, size_t from) {
+void fp_blocks_index(struct fp_blocks *blocks, size_t from, size_t most) {
     struct fp_block *block = blocks->current;
     struct fp_scan scan = { 0 };
     struct fp_scan_result result = { .index = block->index, .special = block->special };
-    size_t whole = (block->end - from + FP_SCAN_STEP - 1) / FP_SCAN_STEP * FP_SCAN_STEP;
+    size_t rest = block->end - from, size = rest < most ? rest : most;
+    size_t whole = (size + FP_SCAN_STEP - 1) / FP_SCAN_STEP * FP_SCAN_STEP;
     memset(block->text + block->end, ' ', FP_BLOCK_PAD);
     fp_scan_run(&scan, block->text, from, from + whole, &result);
+    block->index_to = from + whole < block->end ? from + whole : block->end;
     block->index_end = result.index_count;
     block->special_end = result.special_count;
     set_sentinels(block);

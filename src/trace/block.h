@@ -36,6 +36,7 @@ struct fp_block {
     // Filled by fp_blocks_index; empty until then.
     uint32_t *index; // positions from `text`, sentinels of `end` behind the last
     size_t index_end;
+    size_t index_to; // so far the text was scanned
     uint32_t *special;
     size_t special_end;
 
@@ -63,7 +64,8 @@ struct fp_block *fp_blocks_current(const struct fp_blocks *blocks);
 // negative errno: -ENODATA when there is no more text, -EFBIG when the carried part exceeds the limit.
 int fp_blocks_next(struct fp_blocks *blocks, size_t keep, struct fp_error *err);
 
-// Scans the current block from position `from`, which stands outside any string, to its end.
-void fp_blocks_index(struct fp_blocks *blocks, size_t from);
+// Scans the current block from position `from`, which stands outside any string: `most` bytes or a few more,
+// at most to the block's end.
+void fp_blocks_index(struct fp_blocks *blocks, size_t from, size_t most);
 
 #endif

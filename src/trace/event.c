@@ -252,6 +252,18 @@ static inline void read_times(struct fp_reader *reader, const struct fp_trace_fi
     }
 }
 
+// A phase is one letter, which may be written as an escape. Everything else is none.
+static inline char phase_of(const struct fp_trace_field *ph) {
+    char letter[16];
+    if (!ph || ph->type != '"')
+        return 0;
+    if (ph->value_size == 1)
+        return ph->value[0];
+    if (ph->value_size != 6 || ph->value[0] != '\\')
+        return 0;
+    return fp_text_unescape((struct fp_text){ ph->value, ph->value_size }, letter) == 1 ? letter[0] : '\0';
+}
+
 int fp_event_finish(struct fp_reader *reader, const uint32_t *top, const struct fp_values *values) {
     static const struct fp_trace_field empty = { .key = "", .value = "", .type = '"' };
     struct fp_trace_event *event = &reader->event;
@@ -262,7 +274,7 @@ int fp_event_finish(struct fp_reader *reader, const uint32_t *top, const struct 
     event->byte =
         reader->block->offset + (uint64_t)(event->raw.at - reader->block->text) - reader->block->head;
     const struct fp_trace_field *ph = FIELD(FP_TOP_PH), *name = FIELD(FP_TOP_NAME), *cat = FIELD(FP_TOP_CAT);
-    event->phase = (char)(ph && ph->type == '"' && ph->value_size ? ph->value[0] : 0);
+    event->phase = phase_of(ph);
     read_id(FIELD(FP_TOP_PID), KNOWN(FP_TOP_PID), values->pid, &event->pid);
     read_id(FIELD(FP_TOP_TID), KNOWN(FP_TOP_TID), values->tid, &event->tid);
     read_id(FIELD(FP_TOP_ID), KNOWN(FP_TOP_ID), values->id, &event->id);

@@ -79,6 +79,10 @@ const char *fp_fault_cause(const struct fp_reader *reader_const) {
         return cause_in_string(reader);
     struct fp_text rest = { block->text + at, block->end - at };
     char c = block->text[at], before = at > block->start ? block->text[at - 1] : 0;
+    if (c == '#' || (c == '/' && (block->text[at + 1] == '/' || block->text[at + 1] == '*')))
+        return "a comment; JSON has none";
+    if (reader->place == FP_AT_TOP || reader->place == FP_AT_TRAILER)
+        return reader->fault.cause;
     static const char *const not_finite[] = { "nan", "inf", "-nan", "-inf", "+inf", "+nan" };
     for (size_t i = 0; i < sizeof(not_finite) / sizeof(*not_finite); i++)
         if (word_at(rest, not_finite[i]))
@@ -87,6 +91,9 @@ const char *fp_fault_cause(const struct fp_reader *reader_const) {
         return "a double quote inside a text is not escaped (or a comma is missing)";
     if (word_at(rest, "None") || (c == 'T' && word_at(rest, "True")) || (c == 'F' && word_at(rest, "False")))
         return "this is Python, not JSON: None, True and False are null, true and false there";
+    if (c >= '0' && c <= '9' && before == ',' && at > block->start + 1 && block->text[at - 2] >= '0' &&
+        block->text[at - 2] <= '9')
+        return "a comma within a number; JSON's decimal mark is a point";
     if (c == '\'')
         return "text in single quotes; JSON wants double quotes";
     if (c == '}')

@@ -36,7 +36,7 @@ static const struct {
     [FP_NOTE_NOT_AN_OBJECT] = { FP_SEVERITY_WARNING, "not-an-event",
                                 "an element of the list is no object; skipped" },
     [FP_NOTE_SECOND_LIST] = { FP_SEVERITY_WARNING, "second-list",
-                              "traceEvents occurs more than once; all were read" },
+                              "the list of events occurs more than once; all were read" },
     [FP_NOTE_TIME_IS_TEXT] = { FP_SEVERITY_NOTE, "time-text", "ts or dur are written as strings" },
     [FP_NOTE_TIME_ROUNDED] = { FP_SEVERITY_NOTE, "time-rounded",
                                "ts or dur finer than a nanosecond; rounded" },

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #define HEADER_LIMIT ((uint64_t)64 << 20)
+#define SALVAGE_WINDOW ((size_t)4096)    // indexed at once: behind a fault it was for nothing
 #define THREAD_WORTH ((uint64_t)4 << 20) // stored bytes below which a second thread does not pay
 
 static const struct fp_reader_options defaults = { .size = sizeof(struct fp_reader_options) };
@@ -132,12 +133,12 @@ static int more_text(struct fp_reader *reader, struct fp_error *err) {
 static int meet_fault(struct fp_reader *reader, struct fp_error *err) {
     const char *cause = fp_fault_cause(reader);
     struct fp_place place;
-    fp_reader_place_of(reader, reader->fault.at, &place);
     fp_reader_note_at(reader, FP_NOTE_JSON_FAULT, reader->fault.at, reader->events, cause);
     if (reader->list_done)
         fp_reader_note_at(reader, FP_NOTE_TRAILER_BAD, reader->fault.at, UINT64_MAX, cause);
     if (reader->salvage) // it goes on: the notes say what was met
         return -EBADMSG;
+    fp_reader_place_of(reader, reader->fault.at, &place);
     if (reader->list_done) {
         fp_error_set(
             err,
@@ -207,6 +208,9 @@ enum step {
     STEP_NOT_A_TRACE
 };
 
+static const char NO_LIST[] = "events stand one after the other without a list around them (JSON Lines?)";
+static const char SECOND_DOCUMENT[] = "a second document begins here: files were put one behind the other";
+
 static enum step walk_failed(size_t code) {
     return code == FP_WALK_MORE ? STEP_MORE : code == FP_WALK_FAULT ? STEP_FAULT : STEP_MEMORY;
 }
@@ -230,14 +234,52 @@ static enum step not_a_trace(const struct fp_reader *reader, struct fp_error *er
     return STEP_NOT_A_TRACE;
 }
 
+// What stands at the beginning is of another kind altogether. False where it is not known.
+static bool name_foreign(const struct fp_reader *reader, struct fp_error *err) {
+    const struct fp_block *block = reader->block;
+    const struct fp_foreign *foreign = fp_foreign_find(block->text + block->start, block->end - block->start);
+    if (foreign)
+        fp_error_set(err, "%s: this is %s instead of a trace in JSON. %s", name_of(reader), foreign->what,
+                     foreign->cure);
+    return foreign != NULL;
+}
+
+// Events one after the other, without a list around them (JSON Lines): salvage reads them as if it were there.
+static enum step begin_bare(struct fp_reader *reader, struct fp_error *err) {
+    reader->fault = (struct fp_fault){ reader->block->index[reader->entry], NO_LIST };
+    (void)meet_fault(reader, err);
+    reader->in_object = false;
+    reader->seen_list = reader->bare = true;
+    reader->list_done = false;
+    reader->place = FP_AT_EVENT;
+    return STEP_ON;
+}
+
 static enum step step_top(struct fp_reader *reader, char c, struct fp_error *err) {
-    reader->in_object = c == '{';
+    if (c == '{' && reader->salvage) {
+        int code = fp_salvage_is_event(reader, reader->block->index[reader->entry]);
+        if (code < 0)
+            return STEP_MEMORY;
+        if (code > 0)
+            return begin_bare(reader, err);
+    }
     if (c == '[' || c == '{') {
+        reader->in_object = c == '{';
         reader->entry++;
         reader->place = c == '[' ? FP_AT_FIRST_EVENT : FP_AT_FIRST_KEY;
-        reader->seen_list = c == '[';
+        if (c == '[' && reader->seen_list)
+            fp_reader_note_at(reader, FP_NOTE_SECOND_LIST, reader->block->index[reader->entry - 1],
+                              UINT64_MAX, NULL);
+        if (c == '[') {
+            reader->seen_list = true;
+            reader->list_done = false;
+        }
         return STEP_ON;
     }
+    if (name_foreign(reader, err))
+        return STEP_NOT_A_TRACE;
+    if ((c == '/' || c == '#') && !reader->salvage)
+        return fault_here(reader, "a comment");
     if (c == '"')
         return not_a_trace(reader, err, "a bare text stands at the beginning");
     if ((c >= '0' && c <= '9') || c == '-')
@@ -403,23 +445,96 @@ static bool step_fast(struct fp_reader *reader, enum step *step) {
     return true;
 }
 
+static enum step step_list_next(struct fp_reader *reader, char c, struct fp_error *err) {
+    if (c == ']')
+        return close_list(reader);
+    if (c == '{' && reader->salvage) { // a comma is missing, and no event with it
+        (void)fault_here(reader, "a comma is missing before this brace");
+        if (!reader->bare)
+            (void)meet_fault(reader, err);
+        reader->place = FP_AT_EVENT;
+        return STEP_ON;
+    }
+    if (c != ',')
+        return fault_here(reader, "a comma or a closing bracket is expected here");
+    reader->entry++;
+    reader->place = FP_AT_EVENT;
+    return STEP_ON;
+}
+
+// Behind the trace begins another document. What stands in it is no trailer: it may be events.
+static enum step step_document(struct fp_reader *reader, struct fp_error *err) {
+    bool done = reader->list_done;
+    (void)fault_here(reader, reader->seen_list ? SECOND_DOCUMENT : NO_LIST);
+    reader->list_done = false;
+    if (!reader->salvage)
+        return STEP_FAULT;
+    (void)meet_fault(reader, err);
+    reader->list_done = done;
+    reader->object_closed = false;
+    reader->place = FP_AT_TOP;
+    return STEP_ON;
+}
+
+static void index_from(struct fp_reader *reader, size_t at, size_t most) {
+    fp_blocks_index(reader->blocks, at, most);
+    reader->indexed = true;
+    reader->window = most;
+    reader->entry = 0;
+    reader->special = 0;
+}
+
+// Indexes more of the block, from what the current step began with. False where it is indexed to its end.
+static bool index_further(struct fp_reader *reader) {
+    const struct fp_block *block = reader->block;
+    if (!block || !reader->indexed || block->index_to == block->end)
+        return false;
+    size_t at = reader->entry < block->index_end ? block->index[reader->entry] : block->index_to;
+    index_from(reader, at, reader->window * 4);
+    return true;
+}
+
+// Salvage: steps over a comment, which costs no event. STEP_END where none begins here.
+static enum step skip_comment(struct fp_reader *reader, struct fp_error *err) {
+    const struct fp_block *block = reader->block;
+    const char *from = block->text + block->index[reader->entry], *end = block->text + block->end;
+    bool line = from[0] == '#' || (from[0] == '/' && from[1] == '/');
+    if (from + 1 == end && !block->last)
+        return STEP_MORE;
+    if (!line && (from[0] != '/' || from[1] != '*'))
+        return STEP_END;
+    const char *behind =
+        line ? memchr(from, '\n', (size_t)(end - from)) : memmem(from + 2, (size_t)(end - from) - 2, "*/", 2);
+    if (!behind && (!line || !block->last))
+        return block->last ? STEP_END : STEP_MORE;
+    (void)fault_here(reader, "a comment");
+    (void)meet_fault(reader, err);
+    reader->at = behind ? (size_t)(behind - block->text) + (line ? 1 : 2) : block->end;
+    reader->indexed = false;
+    reader->special = 0;
+    reader->block->special_end = 0;
+    return STEP_ON;
+}
+
 static enum step step(struct fp_reader *reader, struct fp_error *err) {
     const struct fp_block *block = reader->block;
+    bool in_list = reader->place >= FP_AT_FIRST_EVENT && reader->place <= FP_AT_LIST_NEXT;
     enum step fast;
     if (!block)
         return STEP_MORE;
     if (!reader->indexed) {
-        bool in_list = reader->place >= FP_AT_FIRST_EVENT && reader->place <= FP_AT_LIST_NEXT;
         if (in_list && block->clean && step_fast(reader, &fast))
             return fast;
-        fp_blocks_index(reader->blocks, reader->at);
-        reader->indexed = true;
-        reader->entry = 0;
-        reader->special = 0;
+        index_from(reader, reader->at, reader->salvage ? SALVAGE_WINDOW : SIZE_MAX);
     }
     if (reader->entry >= block->index_end)
         return STEP_MORE;
     char c = block->text[block->index[reader->entry]];
+    if ((c == '/' || c == '#') && reader->salvage && (in_list || reader->place == FP_AT_TOP)) {
+        enum step skipped = skip_comment(reader, err);
+        if (skipped != STEP_END)
+            return skipped;
+    }
     switch (reader->place) {
     case FP_AT_TOP:
         return step_top(reader, c, err);
@@ -436,24 +551,25 @@ static enum step step(struct fp_reader *reader, struct fp_error *err) {
         reader->place = FP_AT_KEY;
         return STEP_ON;
     case FP_AT_FIRST_EVENT:
-        return c == ']' ? close_list(reader) : step_element(reader, c, err);
-    case FP_AT_EVENT:
-        if (c == ']' && reader->salvage) { // a comma behind the last event
-            reader->fault = (struct fp_fault){ block->index[reader->entry], "comma" };
-            (void)meet_fault(reader, err);
+        if (c == ']')
             return close_list(reader);
-        }
-        return step_element(reader, c, err);
-    case FP_AT_LIST_NEXT:
-        if (c == ',') {
+        // fallthrough
+    case FP_AT_EVENT:
+        if (reader->salvage && (c == ']' || c == ',')) { // a comma too many
+            (void)fault_here(reader, "a value is missing before this comma");
+            (void)meet_fault(reader, err);
+            if (c == ']')
+                return close_list(reader);
             reader->entry++;
             reader->place = FP_AT_EVENT;
             return STEP_ON;
         }
-        if (c == ']')
-            return close_list(reader);
-        return fault_here(reader, "a comma or a closing bracket is expected here");
+        return step_element(reader, c, err);
+    case FP_AT_LIST_NEXT:
+        return step_list_next(reader, c, err);
     case FP_AT_TRAILER:
+        if (c == '{' || c == '[')
+            return step_document(reader, err);
         return fault_here(reader, "something follows behind the end of the trace");
     default:
         return STEP_END;
@@ -517,7 +633,8 @@ static int nothing_read(const struct fp_reader *reader, struct fp_error *err) {
         : flags & FP_SOURCE_DAMAGED ? " is damaged: nothing could be unpacked"
         : packed && !reader->end_bytes
             ? " is empty when unpacked (0 bytes): the program that should have written it wrote nothing"
-            : " holds nothing but blanks");
+        : reader->notes[FP_NOTE_JSON_FAULT].count ? " holds nothing but comments"
+                                                  : " holds nothing but blanks");
     return -ENODATA;
 }
 
@@ -546,6 +663,10 @@ static int finish(struct fp_reader *reader, struct fp_error *err) {
             reader->notes[rows[i].note].count++;
     if (place == FP_AT_TOP)
         return nothing_read(reader, err);
+    if (reader->bare && !within) { // there is no list to close
+        reader->list_done = true;
+        place = FP_AT_TRAILER;
+    }
     if (place == FP_AT_FIRST_EVENT || place == FP_AT_EVENT || place == FP_AT_LIST_NEXT) {
         if (within && place != FP_AT_LIST_NEXT && tail_is_closed(reader, at))
             return meet_endless_event(reader, at, err);
@@ -608,6 +729,8 @@ int fp_reader_next(struct fp_reader *reader, const struct fp_trace_event **event
             *event = &reader->event;
             return 1;
         case STEP_MORE:
+            if (index_further(reader))
+                continue;
             code = more_text(reader, err);
             if (code == 0)
                 continue;

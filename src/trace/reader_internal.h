@@ -65,6 +65,7 @@ struct fp_reader {
     bool indexed;           // the block is, from `at` on
     size_t at;              // next position, while it is not
     size_t entry;           // next index entry, while it is
+    size_t window;          // so many bytes were to be indexed
     size_t special;         // next special of the block
     enum fp_reader_place place;
     bool salvage;
@@ -72,6 +73,7 @@ struct fp_reader {
     bool in_object; // object form
     bool list_done; // a list of events was closed
     bool seen_list;
+    bool bare;       // salvage: the events have no list around them
     unsigned nested; // depth of traceEvents inside traceEvents
     int ended;       // the code that every further call returns
     struct fp_error end_error;
@@ -169,6 +171,16 @@ const char *fp_fault_cause(const struct fp_reader *reader);
 // Steps from a fault in the value that began at position `from` to the next event that can be read. Returns 0
 // with the index standing at that event's '{', -ENODATA when there is none, other negative errnos on failure.
 int fp_salvage_resume(struct fp_reader *reader, size_t from, struct fp_error *err);
+
+// Whether an object begins at position `at` of the current block, ends in it and is an event. 1, 0 or -ENOMEM.
+int fp_salvage_is_event(struct fp_reader *reader, size_t at);
+
+// What the first bytes of something that is no JSON give away, and how a trace comes out of it. NULL where they
+// are not known.
+struct fp_foreign {
+    const char *what, *cure;
+};
+const struct fp_foreign *fp_foreign_find(const char *text, size_t size);
 
 // What the names of a lane tell: of a lane that is new, and of the metadata event just read. 0 or -ENOMEM.
 void fp_lane_begin(const struct fp_reader *reader, struct fp_lane *lane);

@@ -138,16 +138,32 @@ static int64_t more_from(struct fp_reader *reader, size_t keep, struct fp_error 
     return (int64_t)reader->block->start;
 }
 
+static void attempt_free(struct attempt *attempt) {
+    free(attempt->block.text);
+    free(attempt->block.index);
+    free(attempt->block.special);
+}
+
+int fp_salvage_is_event(struct fp_reader *reader, size_t at) {
+    struct attempt attempt = { 0 };
+    reader->salvage_budget += (reader->block->end - at) * (uint64_t)BUDGET_PER_BYTE;
+    int code = try_candidate(reader, &attempt, at);
+    attempt_free(&attempt);
+    reader->mild.cause = NULL;
+    return code == -EAGAIN ? 0 : code;
+}
+
 int fp_salvage_resume(struct fp_reader *reader, size_t from, struct fp_error *err) {
     struct attempt attempt = { 0 };
     size_t lost = from; // what was given up and not counted yet begins here
     reader->salvage_budget += (reader->block->end - from) * (uint64_t)BUDGET_PER_BYTE;
-    char shown[80];
-    fp_reader_note_at(
-        reader, FP_NOTE_EVENTS_LOST, from, reader->events,
+    char shown[80] = "";
+    // What stands beside the events may be a secret: only of the list's elements is the beginning shown.
+    if (reader->place >= FP_AT_FIRST_EVENT && reader->place <= FP_AT_LIST_NEXT)
         fp_text_show((struct fp_text){ reader->block->text + from,
                                        reader->block->end - from < 60 ? reader->block->end - from : 60 },
-                     shown, sizeof(shown)));
+                     shown, sizeof(shown));
+    fp_reader_note_at(reader, FP_NOTE_EVENTS_LOST, from, reader->events, shown);
     size_t at = from + 1;
     int code;
     for (;;) {
@@ -181,9 +197,7 @@ int fp_salvage_resume(struct fp_reader *reader, size_t from, struct fp_error *er
         }
         at = lost = (size_t)moved;
     }
-    free(attempt.block.text);
-    free(attempt.block.index);
-    free(attempt.block.special);
+    attempt_free(&attempt);
     lose(reader, lost, at);
     reader->lost_from = lost;
     if (code)

@@ -400,3 +400,75 @@ def test_a_part_of_a_healthy_file_lacks_nothing(run_cli, option):
     found, status, report = findings_of(run_cli, path, *option)
     assert status == 0 and all(row["severity"] == "note" for row in found.values())
     assert any("Only a part" in note for note in report["notes"])
+
+
+SECOND = '{"ph":"X","name":"b","ts":5,"dur":1}'
+THIRD = '{"ph":"X","name":"c","ts":9,"dur":1}'
+COSTS_NOTHING = {
+    "no comma": (f"[{FIRST}\n{SECOND} {THIRD}]", "a comma is missing before this brace", 2),
+    "a comma too many": (f"[,{FIRST},,{SECOND},{THIRD},]", "a value is missing before this comma", 3),
+    "comments": (f"// made by\n[{FIRST}, /* {{ \" */ {SECOND} # x\n,{THIRD}]", "a comment; JSON has none", 3),
+    "lines": (f"{FIRST}\n{SECOND}\n{THIRD}\n", "without a list around them (JSON Lines?)", 1),
+    "a header and lines": (f'{{"version":1}}\n{FIRST}\n{SECOND}\n{THIRD}', "without a list around them (JSON Lines?)", 2),
+    "two documents": (f'{{"traceEvents":[{FIRST},{SECOND}]}}\n{{"traceEvents":[{THIRD}]}}', "a second document begins here", 1),
+    "two lists": (f"[{FIRST},{SECOND}][{THIRD}]", "a second document begins here", 1),
+}
+
+
+@pytest.mark.parametrize("name", COSTS_NOTHING)
+def test_a_fault_between_events_costs_none_of_them(run_cli, tmp_path, name):
+    text, cause, faults = COSTS_NOTHING[name]
+    path = written(tmp_path, text)
+    found, status, report = findings_of(run_cli, path)
+    assert (status, report["events"], report["slices"]) == (1, 3, 3)
+    assert found["json"]["count"] == faults and "events-lost" not in found and report["whole"] == "every event was read"
+    assert any(cause in row["text"] for row in report["places"] if row["rule"] == "json")
+    plain = run_cli("stats", path)  # no table of a part of the events
+    assert plain.returncode == 2 and not plain.stdout and "--salvage" in plain.stderr
+    assert run_cli("stats", "--salvage", path, "--format", "json").json()["events"] == 3
+
+
+def test_faults_in_every_event_take_linear_time(run_cli, tmp_path):
+    bad = '{"ph":"X","name":"C:\\x","pid":1,"tid":1,"ts":%d,"dur":1}\n{"ph":"X","name":"say "hi" x","ts":1,"dur":1},\n'
+    path = written(tmp_path, "[" + "".join(bad % at for at in range(20000)) + FIRST + "]")
+    _, _, report = findings_of(run_cli, path)  # a minute when each fault costs a block
+    assert report["events"] == 20001
+
+
+FOREIGN = {
+    "a zip archive": b"PK\x03\x04" + bytes(40),
+    "packed with xz": b"\xfd7zXZ\0" + bytes(40),
+    "packed with bzip2": b"BZh91AY&SY" + bytes(40),
+    "packed twice": gzip.compress(gzip.compress(b"[]")),
+    "a tar archive": b"trace.json" + bytes(247) + b"ustar\x0000" + bytes(240),
+    "an SQLite database": b"SQLite format 3\0" + bytes(84),
+    "a pointer of Git LFS": b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n",
+    "a Python pickle": b"\x80\x04\x95\x20" + bytes(40),
+    "a page in HTML": b"\n\n<!DOCTYPE html><html></html>",
+    "a text in XML": b"<?xml version='1.0'?><Error/>",
+    "protobuf": bytes.fromhex("0a3d0a0a08e0fd8ef0a5b29a00100612") + bytes(80),
+    "a file of zero bytes": bytes(4096),
+    "a binary file": bytes(range(1, 9)) * 8,
+}
+
+
+@pytest.mark.parametrize("word", FOREIGN)
+def test_a_file_of_another_kind_is_called_by_its_name(run_cli, tmp_path, word):
+    path = written(tmp_path, FOREIGN[word], "t.gz" if "twice" in word else "t.json")
+    for verb in ("check", "stats"):
+        done = run_cli(verb, path)
+        assert done.returncode == 2 and not done.stdout and len(done.stderr.splitlines()) == 1
+        assert word in done.stderr and all(part.isprintable() for part in done.stderr.splitlines())
+
+
+@pytest.mark.parametrize("phase, known", [('"X"', True), ('"\\u0058"', True), ('"Xy"', False), ('""', False), ("88", False), ('"="', True)])
+def test_a_phase_is_one_letter(run_cli, tmp_path, phase, known):
+    found, _, _ = findings_of(run_cli, written(tmp_path, "[" + FIRST + ',{"ph":%s,"name":"b","ts":5,"dur":1}]' % phase))
+    assert ("no-phase" in found) == (not known)
+
+
+def test_what_was_lost_beside_the_events_is_not_shown(run_cli, tmp_path):
+    path = written(tmp_path, '{"HF_TOKEN": "hf_hidden" "x": 1, "traceEvents":[%s]}' % FIRST)
+    for form in ("table", "json", "csv"):
+        done = run_cli("check", path, "--format", form)
+        assert done.returncode == 1 and "hf_hidden" not in done.stdout + done.stderr
