@@ -15,6 +15,8 @@
 #ifndef FP_TRACERS_CUPTI_ABI_H
 #define FP_TRACERS_CUPTI_ABI_H
 
+#include "tracers/symbol.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -586,15 +588,9 @@ struct fp_cupti_functions {
 #undef FP_CUPTI_MEMBER
 
 // The same list as a table, for the one loop that binds them.
-struct fp_cupti_symbol {
-    const char *name;
-    size_t offset; // of the member in struct fp_cupti_functions
-    bool required;
-};
-
 #define FP_CUPTI_SYMBOL(member, symbol, required, parameters)                                                \
     { #symbol, offsetof(struct fp_cupti_functions, member), required },
-static const struct fp_cupti_symbol fp_cupti_symbols[] = { FP_CUPTI_FUNCTIONS(FP_CUPTI_SYMBOL) };
+static const struct fp_symbol fp_cupti_symbols[] = { FP_CUPTI_FUNCTIONS(FP_CUPTI_SYMBOL) };
 #undef FP_CUPTI_SYMBOL
 
 #define FP_CUPTI_SYMBOL_COUNT (sizeof(fp_cupti_symbols) / sizeof(fp_cupti_symbols[0]))

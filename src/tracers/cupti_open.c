@@ -5,6 +5,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "tracers/ablation.h"
+#include "tracers/binding.h"
 #include "tracers/faces.h"
 
 #include <dlfcn.h>
@@ -12,9 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-// The simulator's libraries export it, so that nothing simulated is ever taken for hardware.
-#define SIMULATION_MARK "flagsim_marker"
 
 // 11.x libraries carry the minor in their name, later ones the major alone [MEASURED].
 static const char *const file_names[] = { "libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8",
@@ -38,24 +36,7 @@ const char *fp_cupti_result_text(const struct fp_cupti_library *library, uint32_
     return "unknown error";
 }
 
-static bool is_simulated(void *handle) {
-    return dlsym(handle, SIMULATION_MARK) != NULL;
-}
-
 // ---- One library
-
-static int bind(struct fp_cupti_library *library, struct fp_error *err) {
-    for (size_t i = 0; i < FP_CUPTI_SYMBOL_COUNT; i++) {
-        const struct fp_cupti_symbol *symbol = &fp_cupti_symbols[i];
-        void *address = dlsym(library->handle, symbol->name);
-        if (!address && symbol->required) {
-            fp_error_set(err, "it lacks %s", symbol->name);
-            return -ENOSYS;
-        }
-        memcpy((char *)&library->call + symbol->offset, &address, sizeof(address));
-    }
-    return 0;
-}
 
 static int read_version(struct fp_cupti_library *library, struct fp_error *err) {
     uint32_t result = library->call.get_version(&library->api_version);
@@ -97,8 +78,7 @@ struct search {
     int driver_result;
     struct fp_error driver_reason;
     struct fp_cuda_driver driver;
-    char reasons[sizeof(((struct fp_error *)0)->text)];
-    size_t refused;
+    struct fp_refusals refusals;
 };
 
 static int ask_driver(struct search *search) {
@@ -119,7 +99,7 @@ static int prove(struct search *search, void *handle, const char *path, struct f
         return -ENODEV;
     }
     library->handle = handle;
-    library->simulated = is_simulated(handle);
+    library->simulated = fp_library_is_simulated(handle);
     if (library->simulated) {
         result = fp_cuda_driver_open(&library->driver, handle, err);
     } else {
@@ -128,57 +108,32 @@ static int prove(struct search *search, void *handle, const char *path, struct f
         if (result != 0)
             fp_error_set(err, "%s", search->driver_reason.text);
     }
-    if (result == 0)
-        result = bind(library, err);
+    const char *missing = result == 0 ? FP_BIND(&library->call, fp_cupti_symbols, handle) : NULL;
+    if (missing) {
+        fp_error_set(err, "it lacks %s", missing);
+        result = -ENOSYS;
+    }
     if (result == 0)
         result = read_version(library, err);
     if (result == 0)
         result = fp_cupti_library_check_runtime(library, err);
-    if (result == 0) {
-        Dl_info place;
-        void *address;
-        memcpy(&address, &library->call.enable, sizeof(address));
-        const char *real = dladdr(address, &place) && place.dli_fname ? place.dli_fname : path;
-        snprintf(library->path, sizeof(library->path), "%s", real);
-    }
+    if (result == 0)
+        fp_library_origin(&library->call.enable, path, library->path);
     return result;
-}
-
-static void refuse(struct search *search, const char *path, const char *reason) {
-    size_t used = strlen(search->reasons);
-    fp_log("cupti", "%s refused: %s", path, reason);
-    search->refused++;
-    snprintf(search->reasons + used, sizeof(search->reasons) - used, "%s%s: %s", used ? "; " : "", path,
-             reason);
 }
 
 static bool try(struct search *search, const char *path) {
     struct fp_error err = { "" };
-    void *handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
-    if (!handle) {
-        const char *reason = dlerror(), *behind = reason ? strstr(reason, ": ") : NULL;
-        bool repeats = behind && strncmp(reason, path, (size_t)(behind - reason)) == 0;
-        refuse(search, path, repeats ? behind + 2 : reason ? reason : "it cannot be loaded");
+    void *handle = fp_library_load(path, RTLD_LAZY | RTLD_LOCAL, &search->refusals);
+    if (!handle)
         return false;
-    }
     if (prove(search, handle, path, &err) == 0)
         return true;
-    refuse(search, path, err.text); // stays loaded: a vendor's library is never unloaded
+    fp_refusals_add(&search->refusals, path, err.text);
     return false;
 }
 
 // ---- The search
-
-// Loaded copies, real ones into `real`, simulated ones into `simulated`.
-static void list_loaded(struct fp_library_list *real, struct fp_library_list *simulated) {
-    char path[FP_LIBRARY_PATH_BYTES];
-    for (size_t nth = 0; fp_library_loaded("libcupti.so", nth, path, sizeof(path)); nth++) {
-        void *handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
-        fp_library_list_add(handle && is_simulated(handle) ? simulated : real, path);
-        if (handle)
-            dlclose(handle);
-    }
-}
 
 static void list_near(struct fp_library_list *list, const char *loaded_prefix) {
     char path[FP_LIBRARY_PATH_BYTES];
@@ -212,7 +167,7 @@ static bool try_all(struct search *search, const struct fp_library_list *list) {
 
 static bool find(struct search *search, struct fp_error *err) {
     struct fp_library_list real = { 0 }, simulated = { 0 };
-    list_loaded(&real, &simulated);
+    fp_library_list_add_loaded(&real, &simulated, "libcupti.so");
     // Without a driver no real library can be used: none is loaded for the sake of saying so.
     bool driver = ask_driver(search) == 0;
     if (driver)
@@ -220,8 +175,8 @@ static bool find(struct search *search, struct fp_error *err) {
     bool found = (driver && try_all(search, &real)) || try_all(search, &simulated);
     if (!found && !driver && simulated.count == 0)
         fp_error_set(err, "%s", search->driver_reason.text);
-    else if (!found && search->refused)
-        fp_error_set(err, "no usable libcupti: %s", search->reasons);
+    else if (!found && search->refusals.count)
+        fp_error_set(err, "no usable libcupti: %s", search->refusals.reasons);
     else if (!found)
         fp_error_set(err, "no libcupti.so found: set FLAGOS_TRACER_LIBRARY to its path, or CUDA_HOME; pip's "
                           "nvidia-cuda-cupti brings one");
@@ -231,11 +186,11 @@ static bool find(struct search *search, struct fp_error *err) {
 }
 
 int fp_cupti_library_open(struct fp_cupti_library *library, const char *named, struct fp_error *err) {
-    struct search search = { .library = library };
+    struct search search = { .library = library, .refusals.log_name = "cupti" };
     bool found = named ? try(&search, named) : find(&search, err);
     if (!found) {
         if (named)
-            fp_error_set(err, "%s", search.reasons);
+            fp_error_set(err, "%s", search.refusals.reasons);
         return -ENODEV;
     }
     fp_log("cupti", "bound %s, API version %u, layout of %s%s, driver %d, runtime %d, %d device(s)%s",

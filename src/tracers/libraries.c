@@ -2,6 +2,8 @@
 
 #include "tracers/libraries.h"
 
+#include "base/array.h"
+
 #include <limits.h>
 #include <link.h>
 #include <stdio.h>
@@ -48,15 +50,8 @@ void fp_library_list_add(struct fp_library_list *list, const char *path) {
     for (size_t at = 0; at < list->count; at++)
         if (strcmp(list->paths[at], path) == 0)
             return;
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity ? list->capacity * 2 : 16;
-        void *grown = realloc(list->paths, capacity * sizeof(*list->paths));
-        if (!grown)
-            return;
-        list->paths = grown;
-        list->capacity = capacity;
-    }
-    strcpy(list->paths[list->count++], path);
+    if (fp_array_reserve(&list->paths, list->count, &list->capacity, sizeof(*list->paths)))
+        strcpy(list->paths[list->count++], path);
 }
 
 #if defined(__aarch64__)

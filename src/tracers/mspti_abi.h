@@ -9,6 +9,8 @@
 #ifndef FP_TRACERS_MSPTI_ABI_H
 #define FP_TRACERS_MSPTI_ABI_H
 
+#include "tracers/symbol.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -106,31 +108,25 @@ struct fp_mspti_functions {
     const char *(*get_soc_name)(void);
 };
 
-struct fp_mspti_symbol {
-    const char *name;
-    size_t at; // in struct fp_mspti_functions
-    int required;
-};
-
 #define FP_MSPTI_SYMBOL(name, field, required)                                                               \
     { name, offsetof(struct fp_mspti_functions, field), required }
 
-static const struct fp_mspti_symbol fp_mspti_symbols[] = {
-    FP_MSPTI_SYMBOL("msptiSubscribe", subscribe, 1),
-    FP_MSPTI_SYMBOL("msptiUnsubscribe", unsubscribe, 1),
-    FP_MSPTI_SYMBOL("msptiActivityRegisterCallbacks", register_callbacks, 1),
-    FP_MSPTI_SYMBOL("msptiActivityEnable", enable, 1),
-    FP_MSPTI_SYMBOL("msptiActivityDisable", disable, 1),
-    FP_MSPTI_SYMBOL("msptiActivityFlushAll", flush_all, 1),
-    FP_MSPTI_SYMBOL("msptiActivityPushExternalCorrelationId", push, 1),
-    FP_MSPTI_SYMBOL("msptiActivityPopExternalCorrelationId", pop, 1),
-    FP_MSPTI_SYMBOL("msptiActivityGetNextRecord", next_record, 0),
+static const struct fp_symbol fp_mspti_symbols[] = {
+    FP_MSPTI_SYMBOL("msptiSubscribe", subscribe, true),
+    FP_MSPTI_SYMBOL("msptiUnsubscribe", unsubscribe, true),
+    FP_MSPTI_SYMBOL("msptiActivityRegisterCallbacks", register_callbacks, true),
+    FP_MSPTI_SYMBOL("msptiActivityEnable", enable, true),
+    FP_MSPTI_SYMBOL("msptiActivityDisable", disable, true),
+    FP_MSPTI_SYMBOL("msptiActivityFlushAll", flush_all, true),
+    FP_MSPTI_SYMBOL("msptiActivityPushExternalCorrelationId", push, true),
+    FP_MSPTI_SYMBOL("msptiActivityPopExternalCorrelationId", pop, true),
+    FP_MSPTI_SYMBOL("msptiActivityGetNextRecord", next_record, false),
 };
 
-static const struct fp_mspti_symbol fp_ascendcl_symbols[] = {
-    FP_MSPTI_SYMBOL("aclrtGetDeviceCount", get_device_count, 1),
-    FP_MSPTI_SYMBOL("aclrtSynchronizeDevice", synchronize_device, 0),
-    FP_MSPTI_SYMBOL("aclrtGetSocName", get_soc_name, 0),
+static const struct fp_symbol fp_ascendcl_symbols[] = {
+    FP_MSPTI_SYMBOL("aclrtGetDeviceCount", get_device_count, true),
+    FP_MSPTI_SYMBOL("aclrtSynchronizeDevice", synchronize_device, false),
+    FP_MSPTI_SYMBOL("aclrtGetSocName", get_soc_name, false),
 };
 
 #endif

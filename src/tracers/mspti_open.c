@@ -3,6 +3,7 @@
 #include "tracers/mspti_open.h"
 
 #include "base/log.h"
+#include "tracers/binding.h"
 #include "tracers/exports.h"
 
 #include <dlfcn.h>
@@ -14,7 +15,6 @@
 
 #define LIBRARY "libmspti.so"
 #define ASCENDCL "libascendcl.so"
-#define SIMULATION_MARK "flagsim_marker"
 
 // ---- The process's start
 
@@ -118,7 +118,7 @@ static int check_file(struct fp_mspti_library *library, const char *path, struct
             result = -ENOSYS;
         }
     if (result == 0)
-        library->simulated = fp_exports_has(exports, SIMULATION_MARK);
+        library->simulated = fp_exports_has(exports, FP_SIMULATION_MARK);
     fp_exports_free(exports);
     return result;
 }
@@ -155,22 +155,6 @@ int fp_mspti_preload(char *path, size_t capacity, struct fp_error *err) {
 
 // ---- Binding
 
-static bool bind_from(struct fp_mspti_functions *functions, const struct fp_mspti_symbol *symbols,
-                      size_t count, void *handle, const char **missing) {
-    for (size_t at = 0; at < count; at++) {
-        void *found = dlsym(handle, symbols[at].name);
-        if (!found && symbols[at].required) {
-            *missing = symbols[at].name;
-            return false;
-        }
-        memcpy((char *)functions + symbols[at].at, &found, sizeof(found));
-    }
-    return true;
-}
-
-#define BIND(functions, symbols, handle, missing)                                                            \
-    bind_from(functions, symbols, sizeof(symbols) / sizeof((symbols)[0]), handle, missing)
-
 // The one in the process, else the one that belongs to this MSPTI.
 static void *open_ascendcl(const char *mspti_path) {
     static const char *const names[] = { ASCENDCL, NULL };
@@ -178,17 +162,14 @@ static void *open_ascendcl(const char *mspti_path) {
     if (fp_library_loaded(ASCENDCL, 0, path, sizeof(path)))
         return dlopen(path, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
     struct fp_library_list list = { 0 };
-    void *handle = NULL;
     list_beside(&list, mspti_path, names);
     list_folders(&list, names);
-    for (size_t at = 0; at < list.count && !handle; at++)
-        handle = dlopen(list.paths[at], RTLD_LAZY | RTLD_LOCAL);
+    void *handle = fp_library_list_load(&list);
     fp_library_list_free(&list);
     return handle;
 }
 
 int fp_mspti_library_find(struct fp_mspti_library *library, const char *named, struct fp_error *err) {
-    const char *missing = NULL;
     uint32_t devices = 0;
     int status = find_library(library, named, err);
     if (status != 0)
@@ -201,7 +182,8 @@ int fp_mspti_library_find(struct fp_mspti_library *library, const char *named, s
                      library->path);
         return -ENODEV;
     }
-    if (!BIND(&library->call, fp_ascendcl_symbols, ascendcl, &missing)) {
+    const char *missing = FP_BIND(&library->call, fp_ascendcl_symbols, ascendcl);
+    if (missing) {
         fp_error_set(err, "libascendcl.so lacks %s", missing);
         return -ENOSYS;
     }
@@ -218,7 +200,6 @@ int fp_mspti_library_find(struct fp_mspti_library *library, const char *named, s
 }
 
 int fp_mspti_library_bind(struct fp_mspti_library *library, struct fp_error *err) {
-    const char *missing = NULL;
     if (atomic_load(&library->bound))
         return 0;
     // To the end of the process: its hooks stay in the runtime.
@@ -227,7 +208,8 @@ int fp_mspti_library_bind(struct fp_mspti_library *library, struct fp_error *err
         fp_error_set(err, "%s", dlerror());
         return -ELIBACC;
     }
-    if (!BIND(&library->call, fp_mspti_symbols, handle, &missing)) {
+    const char *missing = FP_BIND(&library->call, fp_mspti_symbols, handle);
+    if (missing) {
         fp_error_set(err, "%s lacks %s", library->path, missing);
         return -ENOSYS;
     }

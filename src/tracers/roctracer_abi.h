@@ -6,6 +6,8 @@
 #ifndef FP_TRACERS_ROCTRACER_ABI_H
 #define FP_TRACERS_ROCTRACER_ABI_H
 
+#include "tracers/symbol.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -106,40 +108,34 @@ struct fp_roc_functions { // §5.3 [HEADER]; status 0 is good
     int (*driver_get_version)(int *version);
 };
 
-struct fp_roc_symbol {
-    const char *name;
-    size_t at; // in struct fp_roc_functions
-    int required;
-};
-
 #define FP_ROC_SYMBOL(name, field, required)                                                                 \
     { name, offsetof(struct fp_roc_functions, field), required }
 
-static const struct fp_roc_symbol fp_roc_symbols[] = {
-    FP_ROC_SYMBOL("roctracer_version_major", version_major, 0),
-    FP_ROC_SYMBOL("roctracer_version_minor", version_minor, 0),
-    FP_ROC_SYMBOL("roctracer_op_string", op_string, 1),
-    FP_ROC_SYMBOL("roctracer_op_code", op_code, 0),
-    FP_ROC_SYMBOL("roctracer_set_properties", set_properties, 1),
-    FP_ROC_SYMBOL("roctracer_enable_domain_callback", enable_domain_callback, 1),
-    FP_ROC_SYMBOL("roctracer_disable_domain_callback", disable_domain_callback, 1),
-    FP_ROC_SYMBOL("roctracer_open_pool_expl", open_pool, 1),
-    FP_ROC_SYMBOL("roctracer_close_pool_expl", close_pool, 1),
-    FP_ROC_SYMBOL("roctracer_enable_domain_activity_expl", enable_domain_activity, 1),
-    FP_ROC_SYMBOL("roctracer_disable_domain_activity", disable_domain_activity, 1),
-    FP_ROC_SYMBOL("roctracer_flush_activity_expl", flush_activity, 1),
-    FP_ROC_SYMBOL("roctracer_get_timestamp", get_timestamp, 1),
-    FP_ROC_SYMBOL("roctracer_start", start, 0),
-    FP_ROC_SYMBOL("roctracer_stop", stop, 0),
+static const struct fp_symbol fp_roc_symbols[] = {
+    FP_ROC_SYMBOL("roctracer_version_major", version_major, false),
+    FP_ROC_SYMBOL("roctracer_version_minor", version_minor, false),
+    FP_ROC_SYMBOL("roctracer_op_string", op_string, true),
+    FP_ROC_SYMBOL("roctracer_op_code", op_code, false),
+    FP_ROC_SYMBOL("roctracer_set_properties", set_properties, true),
+    FP_ROC_SYMBOL("roctracer_enable_domain_callback", enable_domain_callback, true),
+    FP_ROC_SYMBOL("roctracer_disable_domain_callback", disable_domain_callback, true),
+    FP_ROC_SYMBOL("roctracer_open_pool_expl", open_pool, true),
+    FP_ROC_SYMBOL("roctracer_close_pool_expl", close_pool, true),
+    FP_ROC_SYMBOL("roctracer_enable_domain_activity_expl", enable_domain_activity, true),
+    FP_ROC_SYMBOL("roctracer_disable_domain_activity", disable_domain_activity, true),
+    FP_ROC_SYMBOL("roctracer_flush_activity_expl", flush_activity, true),
+    FP_ROC_SYMBOL("roctracer_get_timestamp", get_timestamp, true),
+    FP_ROC_SYMBOL("roctracer_start", start, false),
+    FP_ROC_SYMBOL("roctracer_stop", stop, false),
 };
 
-static const struct fp_roc_symbol fp_hip_symbols[] = {
-    FP_ROC_SYMBOL("hipGetDeviceCount", get_device_count, 1),
-    FP_ROC_SYMBOL("hipDeviceGetName", device_get_name, 0),
-    FP_ROC_SYMBOL("hipDeviceTotalMem", device_total_mem, 0),
-    FP_ROC_SYMBOL("hipDeviceSynchronize", device_synchronize, 0),
-    FP_ROC_SYMBOL("hipRuntimeGetVersion", runtime_get_version, 0),
-    FP_ROC_SYMBOL("hipDriverGetVersion", driver_get_version, 0),
+static const struct fp_symbol fp_hip_symbols[] = {
+    FP_ROC_SYMBOL("hipGetDeviceCount", get_device_count, true),
+    FP_ROC_SYMBOL("hipDeviceGetName", device_get_name, false),
+    FP_ROC_SYMBOL("hipDeviceTotalMem", device_total_mem, false),
+    FP_ROC_SYMBOL("hipDeviceSynchronize", device_synchronize, false),
+    FP_ROC_SYMBOL("hipRuntimeGetVersion", runtime_get_version, false),
+    FP_ROC_SYMBOL("hipDriverGetVersion", driver_get_version, false),
 };
 
 // What a HIP call does to the device, and where hip_api_data_t holds what the device's record lacks. Offsets

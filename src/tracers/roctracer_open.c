@@ -3,6 +3,7 @@
 #include "tracers/roctracer_open.h"
 
 #include "tracers/ablation.h"
+#include "tracers/binding.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -12,24 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define SIMULATION_MARK "flagsim_marker"
-
-static bool bind(struct fp_roc_functions *functions, const struct fp_roc_symbol *symbols, size_t count,
-                 void *handle, const char **missing) {
-    for (size_t at = 0; at < count; at++) {
-        void *found = dlsym(handle, symbols[at].name);
-        if (!found && symbols[at].required) {
-            *missing = symbols[at].name;
-            return false;
-        }
-        memcpy((char *)functions + symbols[at].at, &found, sizeof(found));
-    }
-    return true;
-}
-
-#define BIND(functions, symbols, handle, missing)                                                            \
-    bind(functions, symbols, sizeof(symbols) / sizeof((symbols)[0]), handle, missing)
 
 // AMD's, or DTK's under its own name.
 static void *loaded_hip(void) {
@@ -93,7 +76,6 @@ static void say_nothing_found(struct fp_error *err) {
 // ---- Opening
 
 static int try_library(struct fp_roc_library *library, const char *path, struct fp_error *err) {
-    const char *missing = NULL;
     if (strchr(path, '/') && access(path, R_OK) != 0) {
         fp_error_set(err, "%s: %s", path, strerror(errno));
         return -ELIBACC;
@@ -113,12 +95,14 @@ static int try_library(struct fp_roc_library *library, const char *path, struct 
         fp_error_set(err, "%s", dlerror());
         return -ELIBACC;
     }
-    if (!BIND(&library->call, fp_roc_symbols, handle, &missing) ||
-        !BIND(&library->call, fp_hip_symbols, hip, &missing)) {
+    const char *missing = FP_BIND(&library->call, fp_roc_symbols, handle);
+    if (!missing)
+        missing = FP_BIND(&library->call, fp_hip_symbols, hip);
+    if (missing) {
         fp_error_set(err, "%s lacks %s", path, missing);
         return -ENOSYS;
     }
-    library->simulated = dlsym(handle, SIMULATION_MARK) != NULL;
+    library->simulated = fp_library_is_simulated(handle);
     snprintf(library->path, sizeof(library->path), "%s", path);
     return 0;
 }

@@ -6,6 +6,8 @@
 #ifndef FP_TRACERS_TOPSPTI_ABI_H
 #define FP_TRACERS_TOPSPTI_ABI_H
 
+#include "tracers/symbol.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -47,16 +49,10 @@ struct fp_tops_functions {
     int (*runtime_get_version)(int *version);
 };
 
-struct fp_tops_symbol {
-    const char *name;
-    size_t at;
-    bool required;
-};
-
 #define FP_TOPS_SYMBOL(member, name, required)                                                               \
     { name, offsetof(struct fp_tops_functions, member), required }
 
-static const struct fp_tops_symbol fp_tops_symbols[] = {
+static const struct fp_symbol fp_tops_symbols[] = {
     FP_TOPS_SYMBOL(register_callbacks, "topsptiActivityRegisterCallbacks", true),
     FP_TOPS_SYMBOL(enable, "topsptiActivityEnable", true),
     FP_TOPS_SYMBOL(disable, "topsptiActivityDisable", true),
@@ -73,7 +69,7 @@ static const struct fp_tops_symbol fp_tops_symbols[] = {
     FP_TOPS_SYMBOL(set_thread_id_type, "topsptiSetThreadIdType", false),
 };
 
-static const struct fp_tops_symbol fp_tops_runtime_symbols[] = {
+static const struct fp_symbol fp_tops_runtime_symbols[] = {
     FP_TOPS_SYMBOL(get_device_count, "topsGetDeviceCount", true),
     FP_TOPS_SYMBOL(get_device, "topsGetDevice", false),
     FP_TOPS_SYMBOL(device_get_name, "topsDeviceGetName", false),

@@ -3,30 +3,13 @@
 #include "tracers/topspti_open.h"
 
 #include "base/env.h"
+#include "tracers/binding.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-#define SIMULATION_MARK "flagsim_marker"
-
-static bool bind(struct fp_tops_functions *functions, const struct fp_tops_symbol *symbols, size_t count,
-                 void *handle, const char **missing) {
-    for (size_t at = 0; at < count; at++) {
-        void *found = dlsym(handle, symbols[at].name);
-        if (!found && symbols[at].required) {
-            *missing = symbols[at].name;
-            return false;
-        }
-        memcpy((char *)functions + symbols[at].at, &found, sizeof(found));
-    }
-    return true;
-}
-
-#define BIND(functions, symbols, handle, missing)                                                            \
-    bind(functions, symbols, sizeof(symbols) / sizeof((symbols)[0]), handle, missing)
 
 // ---- Where they may lie
 
@@ -53,10 +36,8 @@ static void list_places(struct fp_library_list *list, const char *const *names) 
 static void *open_runtime(void) {
     static const char *const names[] = { "libtopsrt.so", NULL }; // [GUESS] as Enflame's packages name it
     struct fp_library_list list = { 0 };
-    void *handle = NULL;
     list_places(&list, names);
-    for (size_t at = 0; at < list.count && !handle; at++)
-        handle = dlopen(list.paths[at], RTLD_LAZY | RTLD_LOCAL);
+    void *handle = fp_library_list_load(&list);
     fp_library_list_free(&list);
     return handle;
 }
@@ -64,7 +45,6 @@ static void *open_runtime(void) {
 // ---- Opening
 
 static int try_library(struct fp_tops_library *library, const char *path, struct fp_error *err) {
-    const char *missing = NULL;
     if (strchr(path, '/') && access(path, R_OK) != 0) {
         fp_error_set(err, "%s: %s", path, strerror(errno));
         return -ELIBACC;
@@ -74,7 +54,7 @@ static int try_library(struct fp_tops_library *library, const char *path, struct
         fp_error_set(err, "%s", dlerror());
         return -ELIBACC;
     }
-    library->simulated = dlsym(handle, SIMULATION_MARK) != NULL;
+    library->simulated = fp_library_is_simulated(handle);
     void *runtime = library->simulated ? handle : open_runtime();
     if (!runtime) {
         fp_error_set(
@@ -84,16 +64,14 @@ static int try_library(struct fp_tops_library *library, const char *path, struct
             path);
         return -ENODEV;
     }
-    if (!BIND(&library->call, fp_tops_symbols, handle, &missing) ||
-        !BIND(&library->call, fp_tops_runtime_symbols, runtime, &missing)) {
+    const char *missing = FP_BIND(&library->call, fp_tops_symbols, handle);
+    if (!missing)
+        missing = FP_BIND(&library->call, fp_tops_runtime_symbols, runtime);
+    if (missing) {
         fp_error_set(err, "%s lacks %s", path, missing);
         return -ENOSYS;
     }
-    Dl_info place;
-    void *address;
-    memcpy(&address, &library->call.enable, sizeof(address));
-    snprintf(library->path, sizeof(library->path), "%s",
-             dladdr(address, &place) && place.dli_fname ? place.dli_fname : path);
+    fp_library_origin(&library->call.enable, path, library->path);
     return 0;
 }
 

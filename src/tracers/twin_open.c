@@ -7,6 +7,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
+#include "tracers/binding.h"
 #include "tracers/faces.h"
 
 #include <dlfcn.h>
@@ -15,9 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-// The simulator's libraries export it, so that nothing simulated is ever taken for hardware.
-#define SIMULATION_MARK "flagsim_marker"
 
 const char *fp_twin_result_text(const struct fp_twin_library *library, int result) {
     const char *text = NULL;
@@ -82,12 +80,10 @@ static void *open_device_library(const struct fp_twin_search *search, const char
     char path[FP_LIBRARY_PATH_BYTES];
     const char *const files[] = { file, NULL };
     struct fp_library_list list = { 0 };
-    void *handle = NULL;
     if (fp_library_loaded(file, 0, path, sizeof(path)))
         fp_library_list_add(&list, path);
     add_roots(&list, search, files);
-    for (size_t at = 0; at < list.count && !handle; at++)
-        handle = dlopen(list.paths[at], RTLD_LAZY | RTLD_LOCAL);
+    void *handle = fp_library_list_load(&list);
     fp_library_list_free(&list);
     return handle;
 }
@@ -131,8 +127,7 @@ struct finding {
     int devices_result, device_count;
     struct fp_error devices_reason;
     struct fp_twin_devices devices;
-    char reasons[sizeof(((struct fp_error *)0)->text)];
-    size_t refused;
+    struct fp_refusals refusals;
 };
 
 static int ask_once(struct finding *finding) {
@@ -175,7 +170,7 @@ static int prove(struct finding *finding, void *handle, const char *path, struct
     int result;
     memset(library, 0, sizeof(*library));
     library->handle = handle;
-    library->simulated = dlsym(handle, SIMULATION_MARK) != NULL;
+    library->simulated = fp_library_is_simulated(handle);
     snprintf(library->path, sizeof(library->path), "%s", path);
     result = check_face(finding->search, handle, path, err);
     if (result != 0)
@@ -191,52 +186,23 @@ static int prove(struct finding *finding, void *handle, const char *path, struct
     }
     if (result == 0)
         result = judge(library, finding->search, err);
-    if (result == 0) {
-        Dl_info place;
-        void *address;
-        memcpy(&address, &library->call.enable, sizeof(address));
-        snprintf(library->path, sizeof(library->path), "%s",
-                 dladdr(address, &place) && place.dli_fname ? place.dli_fname : path);
-    }
+    if (result == 0)
+        fp_library_origin(&library->call.enable, path, library->path);
     return result;
-}
-
-static void refuse(struct finding *finding, const char *path, const char *reason) {
-    size_t used = strlen(finding->reasons);
-    fp_log(finding->search->name, "%s refused: %s", path, reason);
-    finding->refused++;
-    snprintf(finding->reasons + used, sizeof(finding->reasons) - used, "%s%s: %s", used ? "; " : "", path,
-             reason);
 }
 
 static bool try(struct finding *finding, const char *path) {
     struct fp_error err = { "" };
-    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!handle) {
-        const char *reason = dlerror(), *behind = reason ? strstr(reason, ": ") : NULL;
-        bool repeats = behind && strncmp(reason, path, (size_t)(behind - reason)) == 0;
-        refuse(finding, path, repeats ? behind + 2 : reason ? reason : "it cannot be loaded");
+    void *handle = fp_library_load(path, RTLD_NOW | RTLD_LOCAL, &finding->refusals);
+    if (!handle)
         return false;
-    }
     if (prove(finding, handle, path, &err) == 0)
         return true;
-    refuse(finding, path, err.text); // stays loaded: a vendor's library is never unloaded
+    fp_refusals_add(&finding->refusals, path, err.text);
     return false;
 }
 
 // ---- The search
-
-static void list_loaded(const struct fp_twin_search *search, struct fp_library_list *real,
-                        struct fp_library_list *simulated) {
-    char path[FP_LIBRARY_PATH_BYTES];
-    for (const char *const *prefix = search->loaded; *prefix; prefix++)
-        for (size_t nth = 0; fp_library_loaded(*prefix, nth, path, sizeof(path)); nth++) {
-            void *handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
-            fp_library_list_add(handle && dlsym(handle, SIMULATION_MARK) ? simulated : real, path);
-            if (handle)
-                dlclose(handle);
-        }
-}
 
 static bool try_all(struct finding *finding, const struct fp_library_list *list) {
     for (size_t at = 0; at < list->count; at++)
@@ -247,7 +213,8 @@ static bool try_all(struct finding *finding, const struct fp_library_list *list)
 
 static bool find(struct finding *finding, struct fp_error *err) {
     struct fp_library_list real = { 0 }, simulated = { 0 };
-    list_loaded(finding->search, &real, &simulated);
+    for (const char *const *prefix = finding->search->loaded; *prefix; prefix++)
+        fp_library_list_add_loaded(&real, &simulated, *prefix);
     // Without a device no real library can be used: none is loaded for the sake of saying so.
     bool devices = ask_once(finding) == 0;
     if (devices)
@@ -255,8 +222,8 @@ static bool find(struct finding *finding, struct fp_error *err) {
     bool found = (devices && try_all(finding, &real)) || try_all(finding, &simulated);
     if (!found && !devices && simulated.count == 0)
         fp_error_set(err, "%s", finding->devices_reason.text);
-    else if (!found && finding->refused)
-        fp_error_set(err, "no usable %s: %s", finding->search->files[0], finding->reasons);
+    else if (!found && finding->refusals.count)
+        fp_error_set(err, "no usable %s: %s", finding->search->files[0], finding->refusals.reasons);
     else if (!found)
         fp_error_set(err, "no %s found: set FLAGOS_TRACER_LIBRARY to its path, or %s",
                      finding->search->files[0], finding->search->variables[0]);
@@ -267,11 +234,11 @@ static bool find(struct finding *finding, struct fp_error *err) {
 
 int fp_twin_library_open(struct fp_twin_library *library, const struct fp_twin_search *search,
                          const char *named, struct fp_error *err) {
-    struct finding finding = { .search = search, .library = library };
+    struct finding finding = { .search = search, .library = library, .refusals.log_name = search->name };
     bool found = named ? try(&finding, named) : find(&finding, err);
     if (!found) {
         if (named)
-            fp_error_set(err, "%s", finding.reasons);
+            fp_error_set(err, "%s", finding.refusals.reasons);
         return -ENODEV;
     }
     fp_log(search->name, "bound %s, version %u, %d device(s)%s", library->path, library->version,
