@@ -2,7 +2,10 @@
 
 #include "tracers/clock.h"
 
+#include "base/log.h"
+
 #include <errno.h>
+#include <inttypes.h>
 #include <time.h>
 
 enum { READINGS = 5 };
@@ -47,6 +50,24 @@ void fp_clock_begin(struct fp_clock *clock, struct fp_clock_sample first, int64_
 
 void fp_clock_finish(struct fp_clock *clock, struct fp_clock_sample last) {
     clock->last = last;
+}
+
+bool fp_clock_open(struct fp_clock *clock, const char *log_name, fp_clock_read read, void *owner,
+                   int64_t same_ns) {
+    struct fp_clock_sample sample;
+    *clock = (struct fp_clock){ .identity = true };
+    if (fp_clock_sample(read, owner, &sample) != 0)
+        return false;
+    fp_clock_begin(clock, sample, same_ns);
+    fp_log(log_name, "clock: %" PRId64 " ns from the epoch%s", sample.vendor_ns - sample.epoch_ns,
+           clock->identity ? ", taken as it is" : "");
+    return true;
+}
+
+void fp_clock_follow(struct fp_clock *clock, fp_clock_read read, void *owner) {
+    struct fp_clock_sample sample;
+    if (fp_clock_sample(read, owner, &sample) == 0)
+        fp_clock_finish(clock, sample);
 }
 
 int64_t fp_clock_to_epoch(const struct fp_clock *clock, int64_t vendor_ns) {

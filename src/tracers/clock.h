@@ -30,6 +30,11 @@ int fp_clock_sample(fp_clock_read read, void *owner, struct fp_clock_sample *sam
 // offset until fp_clock_finish brings the second.
 void fp_clock_begin(struct fp_clock *clock, struct fp_clock_sample first, int64_t same_ns);
 void fp_clock_finish(struct fp_clock *clock, struct fp_clock_sample last);
+// The same two steps with the vendor's clock read here. False: the vendor does not tell it, and the clock is
+// the identity.
+bool fp_clock_open(struct fp_clock *clock, const char *log_name, fp_clock_read read, void *owner,
+                   int64_t same_ns);
+void fp_clock_follow(struct fp_clock *clock, fp_clock_read read, void *owner);
 int64_t fp_clock_to_epoch(const struct fp_clock *clock, int64_t vendor_ns);
 
 // The system's clocks: of the epoch, and the one that is never set.

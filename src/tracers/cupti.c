@@ -191,29 +191,18 @@ static int register_callbacks(struct fp_tracer *tracer, struct fp_error *err) {
 }
 
 static int read_clock(void *owner, uint64_t *vendor_ns) {
-    const struct fp_tracer *tracer = owner;
-    return tracer->library.call.get_timestamp(vendor_ns) == FP_CUPTI_SUCCESS ? 0 : -EIO;
+    uint32_t (*ask)(uint64_t *) = ((const struct fp_tracer *)owner)->library.call.get_timestamp;
+    return ask && ask(vendor_ns) == FP_CUPTI_SUCCESS ? 0 : -EIO;
 }
 
 static void begin_clock(struct fp_tracer *tracer) {
-    struct fp_clock_sample sample;
-    tracer->clock = (struct fp_clock){ .identity = true };
-    tracer->began_ns = INT64_MIN;
-    if (!tracer->library.call.get_timestamp || fp_clock_sample(read_clock, tracer, &sample) != 0)
-        return;
-    fp_clock_begin(&tracer->clock, sample, SAME_CLOCK_NS);
-    tracer->began_ns = fp_clock_to_epoch(&tracer->clock, sample.vendor_ns);
-    if (tracer->clock.identity)
-        return;
-    int64_t apart = sample.vendor_ns - sample.epoch_ns;
-    fp_notes_add(&tracer->notes,
-                 "CUPTI's clock is not the Unix epoch (%" PRId64 " ns apart): its times were mapped", apart);
-}
-
-static void follow_clock(struct fp_tracer *tracer) {
-    struct fp_clock_sample sample;
-    if (!tracer->clock.identity && fp_clock_sample(read_clock, tracer, &sample) == 0)
-        fp_clock_finish(&tracer->clock, sample);
+    const struct fp_clock *clock = &tracer->clock;
+    bool told = fp_clock_open(&tracer->clock, "cupti", read_clock, tracer, SAME_CLOCK_NS);
+    tracer->began_ns = told ? fp_clock_to_epoch(clock, clock->first.vendor_ns) : INT64_MIN;
+    if (!clock->identity)
+        fp_notes_add(&tracer->notes,
+                     "CUPTI's clock is not the Unix epoch (%" PRId64 " ns apart): its times were mapped",
+                     clock->first.vendor_ns - clock->first.epoch_ns);
 }
 
 // What an earlier session left completed is of no use to this one.
@@ -381,19 +370,13 @@ static int cupti_stop(struct fp_tracer *tracer, uint64_t timeout_ns, struct fp_e
     judge_silence(tracer);
     log_buffers(tracer);
     tracer->left_outside = left;
-    if (left)
-        fp_notes_add(&tracer->notes, "%u buffers with records did not come back from CUPTI", left);
+    int result = fp_intake_judge(left, "CUPTI", &tracer->notes, err);
     atomic_store(&tracer->stopped, true);
-    if (left) {
-        fp_error_set(err, "CUPTI still holds %u buffers with records", left);
-        return -ETIMEDOUT;
-    }
-    if (status != FP_CUPTI_SUCCESS) {
-        fp_error_set(err, "CUPTI's flush answered %u (%s)", status,
-                     fp_cupti_result_text(&tracer->library, status));
-        return -EIO;
-    }
-    return 0;
+    if (result != 0 || status == FP_CUPTI_SUCCESS)
+        return result;
+    fp_error_set(err, "CUPTI's flush answered %u (%s)", status,
+                 fp_cupti_result_text(&tracer->library, status));
+    return -EIO;
 }
 
 // ---- Drain
@@ -445,7 +428,8 @@ static int cupti_drain(struct fp_tracer *tracer, const struct fp_sink *sink) {
         return 0;
     if (fp_fork_in_child(&shared.fork))
         return -ECHILD;
-    follow_clock(tracer);
+    if (!tracer->clock.identity)
+        fp_clock_follow(&tracer->clock, read_clock, tracer);
     size_t count = decode_buffers(tracer, sink);
     drain_dropped(tracer, sink);
     fp_log("cupti", "drained %zu buffers%s", count, last ? " after stop" : "");

@@ -133,18 +133,7 @@ static const struct fp_twin_search search = {
 
 // ---- The tracer
 
-static struct fp_twin_shared shared;
-
-static void on_requested(uint8_t **buffer, size_t *size, size_t *max_records) {
-    fp_intake_request(&shared.intake, buffer, size, max_records);
-}
-
-static void on_completed(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid) {
-    (void)context;
-    (void)stream;
-    (void)size;
-    fp_intake_complete(&shared.intake, buffer, valid);
-}
+FP_TWIN_CALLBACKS
 
 static const struct fp_twin_profile profile = {
     .name = "cupti",
@@ -152,9 +141,7 @@ static const struct fp_twin_profile profile = {
     .search = &search,
     .flush_flag = FP_CUPTI_FLUSH_FORCED,
     .busy_result = FP_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS,
-    .requested = on_requested,
-    .completed = on_completed,
-    .shared = &shared,
+    .callbacks = &callbacks,
     .known_name = fp_cupti_api_name_known,
     .name_keys = { [FP_TWIN_DRIVER] = FP_TWIN_DRIVER, [FP_TWIN_RUNTIME] = FP_TWIN_RUNTIME },
     .prefixes = { [FP_TWIN_DRIVER] = "cu", [FP_TWIN_RUNTIME] = "cuda" },

@@ -4,6 +4,7 @@
 
 #include "tracers/clock.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <time.h>
 
@@ -73,6 +74,14 @@ uint32_t fp_intake_wait(const struct fp_intake *intake, uint64_t timeout_ns, int
         now = fp_clock_monotonic_ns();
     }
     return left;
+}
+
+int fp_intake_judge(uint32_t left, const char *title, struct fp_notes *notes, struct fp_error *err) {
+    if (left == 0)
+        return 0;
+    fp_notes_add(notes, "%u buffers with records did not come back from %s", left, title);
+    fp_error_set(err, "%s still holds %u buffers with records", title, left);
+    return -ETIMEDOUT;
 }
 
 uint64_t fp_intake_lose_spares(struct fp_intake *intake, const struct fp_sink *sink) {

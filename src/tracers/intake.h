@@ -11,6 +11,7 @@
 #define FP_TRACERS_INTAKE_H
 
 #include "tracers/buffers.h"
+#include "tracers/notes.h"
 
 #include <stdatomic.h>
 
@@ -55,6 +56,8 @@ void fp_intake_end(struct fp_intake *intake);
 // most `timeout_ns`, and no longer than `patience_ns` after the last that came. Returns how many are still
 // out; an empty one is nobody's loss.
 uint32_t fp_intake_wait(const struct fp_intake *intake, uint64_t timeout_ns, int64_t patience_ns);
+// What there is to say when `left` of them are: 0, or -ETIMEDOUT with a note and the reason.
+int fp_intake_judge(uint32_t left, const char *title, struct fp_notes *notes, struct fp_error *err);
 // Tells the sink, by kind, what went into spares. Returns the sum.
 uint64_t fp_intake_lose_spares(struct fp_intake *intake, const struct fp_sink *sink);
 

@@ -113,18 +113,7 @@ static const struct fp_twin_search search = {
 
 // ---- The tracer
 
-static struct fp_twin_shared shared;
-
-static void on_requested(uint8_t **buffer, size_t *size, size_t *max_records) {
-    fp_intake_request(&shared.intake, buffer, size, max_records);
-}
-
-static void on_completed(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid) {
-    (void)context;
-    (void)stream;
-    (void)size;
-    fp_intake_complete(&shared.intake, buffer, valid);
-}
+FP_TWIN_CALLBACKS
 
 static const struct fp_twin_profile profile = {
     .name = "mcpti",
@@ -135,9 +124,7 @@ static const struct fp_twin_profile profile = {
     .flush_flag = 0, // 1 may expose records that are not finished [CODE]
     .busy_result = FP_MCPTI_MULTIPLE_SUBSCRIBERS,
     .version_expected = FP_MCPTI_VERSION,
-    .requested = on_requested,
-    .completed = on_completed,
-    .shared = &shared,
+    .callbacks = &callbacks,
     .known_name = known_name,
     .launches = launches,
     .name_keys = { [FP_TWIN_DRIVER] = FP_MCPTI_KIND_DRIVER, [FP_TWIN_RUNTIME] = FP_MCPTI_KIND_RUNTIME },

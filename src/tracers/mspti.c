@@ -371,22 +371,15 @@ static int mspti_stop(struct fp_tracer *tracer, uint64_t timeout_ns, struct fp_e
         atomic_store(&tracer->stopped, true);
         return -ECHILD;
     }
-    int result = end_recording(tracer);
+    int flushed = end_recording(tracer);
     tracer->left_outside = fp_intake_wait(&shared.intake, timeout_ns, INT64_MAX);
     fp_intake_end(&shared.intake);
-    if (tracer->left_outside)
-        fp_notes_add(&tracer->notes, "%u buffers with records did not come back from MSPTI",
-                     tracer->left_outside);
+    int result = fp_intake_judge(tracer->left_outside, "MSPTI", &tracer->notes, err);
     atomic_store(&tracer->stopped, true);
-    if (tracer->left_outside) {
-        fp_error_set(err, "MSPTI still holds %u buffers with records", tracer->left_outside);
-        return -ETIMEDOUT;
-    }
-    if (result != FP_MSPTI_SUCCESS) {
-        fp_error_set(err, "MSPTI's flush answered %d", result);
-        return -EIO;
-    }
-    return 0;
+    if (result != 0 || flushed == FP_MSPTI_SUCCESS)
+        return result;
+    fp_error_set(err, "MSPTI's flush answered %d", flushed);
+    return -EIO;
 }
 
 // ---- Drain

@@ -141,18 +141,7 @@ static const struct fp_twin_search search = {
 
 // ---- The tracer
 
-static struct fp_twin_shared shared;
-
-static void on_requested(uint8_t **buffer, size_t *size, size_t *max_records) {
-    fp_intake_request(&shared.intake, buffer, size, max_records);
-}
-
-static void on_completed(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid) {
-    (void)context; // always NULL, and the stream 0 [CODE]
-    (void)stream;
-    (void)size;
-    fp_intake_complete(&shared.intake, buffer, valid);
-}
+FP_TWIN_CALLBACKS
 
 static const struct fp_twin_profile profile = {
     .name = "mupti",
@@ -162,9 +151,7 @@ static const struct fp_twin_profile profile = {
     .flush_flag = FP_MUPTI_FLUSH_FORCED,
     .busy_result = FP_MUPTI_MULTIPLE_SUBSCRIBERS,
     .absent_result = FP_MUPTI_API_NOT_IMPLEMENTED,
-    .requested = on_requested,
-    .completed = on_completed,
-    .shared = &shared,
+    .callbacks = &callbacks,
     .name_keys = { [FP_TWIN_DRIVER] = FP_TWIN_DRIVER, [FP_TWIN_RUNTIME] = FP_TWIN_RUNTIME },
     .prefixes = { [FP_TWIN_DRIVER] = "mu", [FP_TWIN_RUNTIME] = "musa" },
     .unknown = { [FP_TWIN_DRIVER] = "muDriverCall_", [FP_TWIN_RUNTIME] = "musaRuntimeCall_" },

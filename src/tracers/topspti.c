@@ -301,22 +301,9 @@ static int read_clock(void *owner, uint64_t *vendor_ns) {
 }
 
 static void begin_clock(struct fp_tracer *tracer) {
-    struct fp_clock_sample sample;
-    tracer->clock = (struct fp_clock){ .identity = true };
-    if (fp_clock_sample(read_clock, tracer, &sample) != 0) {
+    if (!fp_clock_open(&tracer->clock, "topspti", read_clock, tracer, SAME_CLOCK_NS))
         fp_notes_add(&tracer->notes,
                      "TOPSPTI does not tell its clock: its times are taken for the Unix epoch's");
-        return;
-    }
-    fp_clock_begin(&tracer->clock, sample, SAME_CLOCK_NS);
-    fp_log("topspti", "clock: %" PRId64 " ns from the epoch%s", sample.vendor_ns - sample.epoch_ns,
-           tracer->clock.identity ? ", taken as it is" : "");
-}
-
-static void follow_clock(struct fp_tracer *tracer) {
-    struct fp_clock_sample sample;
-    if (fp_clock_sample(read_clock, tracer, &sample) == 0)
-        fp_clock_finish(&tracer->clock, sample);
 }
 
 static int64_t topspti_to_epoch(struct fp_tracer *tracer, int64_t vendor_ns) {
@@ -545,7 +532,7 @@ static int topspti_stop(struct fp_tracer *tracer, uint64_t timeout_ns, struct fp
     tracer->stopped = true;
     synchronize_quietly(tracer);
     fp_buffers_count(buffers(), &before);
-    int result = tracer->library.call.flush_all(FP_TOPS_FLUSH_FORCED);
+    int flushed = tracer->library.call.flush_all(FP_TOPS_FLUSH_FORCED);
     uint32_t left = fp_intake_wait(&shared.intake, timeout_ns, INT64_MAX);
     fp_buffers_count(buffers(), &after);
     disarm(tracer);
@@ -554,16 +541,11 @@ static int topspti_stop(struct fp_tracer *tracer, uint64_t timeout_ns, struct fp
             &tracer->notes,
             "TOPSPTI gave no buffer back although calls were made: another library may have registered "
             "its own callbacks, and took the records");
-    if (left) {
-        fp_notes_add(&tracer->notes, "%u buffers with records did not come back from TOPSPTI", left);
-        fp_error_set(err, "TOPSPTI still holds %u buffers with records", left);
-        return -ETIMEDOUT;
-    }
-    if (result != 0) {
-        fp_error_set(err, "the flush of TOPSPTI answered %d", result);
-        return -EIO;
-    }
-    return 0;
+    int result = fp_intake_judge(left, "TOPSPTI", &tracer->notes, err);
+    if (result != 0 || flushed == 0)
+        return result;
+    fp_error_set(err, "TOPSPTI's flush answered %d", flushed);
+    return -EIO;
 }
 
 // ---- Drain
@@ -701,7 +683,8 @@ static int topspti_drain(struct fp_tracer *tracer, const struct fp_sink *sink) {
         return 0;
     if (fp_fork_in_child(&shared.fork))
         return -ECHILD;
-    follow_clock(tracer); // here alone, which one thread runs at a time; the last drain comes after stop
+    fp_clock_follow(&tracer->clock, read_clock,
+                    tracer); // here alone, which one thread runs at a time; the last drain comes after stop
     // A call's callback comes before its record, so buffers that are complete now have theirs in the ring.
     for (bool more = true; more;) {
         more = fp_buffers_take(buffers(), &buffer);

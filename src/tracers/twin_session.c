@@ -61,23 +61,23 @@ static int say(const struct fp_tracer *tracer, const char *what, const char *of,
 }
 
 static struct fp_buffers *buffers_of(const struct fp_tracer *tracer) {
-    return fp_intake_buffers(&tracer->profile->shared->intake);
+    return fp_intake_buffers(&tracer->profile->callbacks->intake);
 }
 
 static bool in_child(const struct fp_tracer *tracer) {
-    return fp_fork_in_child(&tracer->profile->shared->fork);
+    return fp_fork_in_child(&tracer->profile->callbacks->fork);
 }
 
 static void count_spare(void *owner, const uint8_t *buffer, size_t valid,
                         uint64_t counts[FP_KIND_COUNT + 1]) {
-    const struct fp_twin_layout *layout = atomic_load(&((struct fp_twin_shared *)owner)->layout);
+    const struct fp_twin_layout *layout = atomic_load(&((struct fp_twin_callbacks *)owner)->layout);
     if (layout)
         fp_twin_count_records(layout, buffer, valid, counts);
 }
 
 // ---- Open and describe
 
-static int open_buffers(struct fp_twin_shared *shared, struct fp_error *err) {
+static int open_buffers(struct fp_twin_callbacks *callbacks, struct fp_error *err) {
     struct fp_buffers_setup setup = {
         .buffer_bytes = BUFFER_BYTES,
         .count = BUFFERS,
@@ -85,9 +85,9 @@ static int open_buffers(struct fp_twin_shared *shared, struct fp_error *err) {
         .spares = SPARES,
         .may_refuse = false, // what a refusal does is not known; CUPTI before 12.9 died of it
         .count_records = count_spare,
-        .owner = shared,
+        .owner = callbacks,
     };
-    return fp_intake_open(&shared->intake, &setup, err);
+    return fp_intake_open(&callbacks->intake, &setup, err);
 }
 
 static void list_kinds(struct fp_tracer *tracer) {
@@ -101,7 +101,7 @@ static void list_kinds(struct fp_tracer *tracer) {
 int fp_twin_open(const struct fp_twin_profile *profile, const struct fp_tracer_options *options,
                  struct fp_tracer **result, struct fp_error *err) {
     struct fp_tracer *tracer;
-    int status = fp_tracer_new(sizeof(*tracer), profile->title, &profile->shared->fork, &tracer, err);
+    int status = fp_tracer_new(sizeof(*tracer), profile->title, &profile->callbacks->fork, &tracer, err);
     if (status == 0)
         status = fp_twin_library_open(&tracer->library, profile->search, fp_tracer_library(options), err);
     if (status != 0) {
@@ -112,7 +112,7 @@ int fp_twin_open(const struct fp_twin_profile *profile, const struct fp_tracer_o
     if (profile->manners & FP_TWIN_MAY_LACK_IDS)
         tracer->window = fp_twin_window_new(); // without memory for it operators are known by records alone
     atomic_store(&tracer->logs_ids, tracer->window != NULL);
-    fp_fork_watch(&profile->shared->fork);
+    fp_fork_watch(&profile->callbacks->fork);
     list_kinds(tracer);
     snprintf(tracer->version, sizeof(tracer->version), "%u", tracer->library.version);
     *result = tracer;
@@ -148,27 +148,14 @@ int fp_twin_device(struct fp_tracer *tracer, uint32_t ordinal, struct fp_device 
 // ---- Clock
 
 static int read_clock(void *owner, uint64_t *vendor_ns) {
-    const struct fp_tracer *tracer = owner;
-    return tracer->library.call.get_timestamp(vendor_ns) == 0 ? 0 : -EIO;
+    int (*ask)(uint64_t *) = ((const struct fp_tracer *)owner)->library.call.get_timestamp;
+    return ask && ask(vendor_ns) == 0 ? 0 : -EIO;
 }
 
 static void begin_clock(struct fp_tracer *tracer) {
-    struct fp_clock_sample sample;
-    tracer->clock = (struct fp_clock){ .identity = true };
-    if (!tracer->library.call.get_timestamp || fp_clock_sample(read_clock, tracer, &sample) != 0) {
+    if (!fp_clock_open(&tracer->clock, tracer->profile->name, read_clock, tracer, SAME_CLOCK_NS))
         fp_notes_add(&tracer->notes, "%s does not tell its clock: its times are taken for the Unix epoch's",
                      tracer->profile->title);
-        return;
-    }
-    fp_clock_begin(&tracer->clock, sample, SAME_CLOCK_NS);
-    fp_log(tracer->profile->name, "clock: %" PRId64 " ns from the epoch%s",
-           sample.vendor_ns - sample.epoch_ns, tracer->clock.identity ? ", taken as it is" : "");
-}
-
-static void follow_clock(struct fp_tracer *tracer) {
-    struct fp_clock_sample sample;
-    if (tracer->library.call.get_timestamp && fp_clock_sample(read_clock, tracer, &sample) == 0)
-        fp_clock_finish(&tracer->clock, sample);
 }
 
 int64_t fp_twin_to_epoch(struct fp_tracer *tracer, int64_t vendor_ns) {
@@ -222,16 +209,17 @@ static void tell_refusal(const struct fp_tracer *tracer, struct fp_error *err, c
 
 static int register_callbacks(struct fp_tracer *tracer, struct fp_error *err) {
     const struct fp_twin_profile *profile = tracer->profile;
-    int result = open_buffers(profile->shared, err);
+    int result = open_buffers(profile->callbacks, err);
     if (result != 0)
         return result;
-    atomic_store(&profile->shared->layout, &tracer->library.layout);
+    atomic_store(&profile->callbacks->layout, &tracer->library.layout);
     static bool registered; // asked by an ablation alone
     if (fp_ablated("registration") && registered)
         return 0;
     registered = true;
     result = say(tracer, "registering", "the buffer callbacks",
-                 tracer->library.call.register_callbacks(profile->requested, profile->completed));
+                 tracer->library.call.register_callbacks(profile->callbacks->requested,
+                                                         profile->callbacks->completed));
     if (result != 0) {
         tell_refusal(tracer, err, "into our buffers", result);
         return refused(tracer, result);
@@ -296,7 +284,7 @@ static int arm(struct fp_tracer *tracer, struct fp_error *err) {
 
 // What an earlier session left completed is of no use to this one.
 static void discard_leftovers(struct fp_tracer *tracer) {
-    size_t count = fp_intake_discard(&tracer->profile->shared->intake), vendors_count = 0;
+    size_t count = fp_intake_discard(&tracer->profile->callbacks->intake), vendors_count = 0;
     if (tracer->library.call.get_dropped)
         tracer->library.call.get_dropped(NULL, 0, &vendors_count); // asking sets it back to 0
     if (count || vendors_count)
@@ -354,7 +342,7 @@ static void end_session(struct fp_tracer *tracer) {
 
 static int check_start(const struct fp_tracer *tracer, struct fp_error *err) {
     const char *title = tracer->profile->title;
-    int result = fp_tracer_check_start(&tracer->profile->shared->fork, tracer->running, title, err);
+    int result = fp_tracer_check_start(&tracer->profile->callbacks->fork, tracer->running, title, err);
     if (result != 0)
         return result;
     if (tracer->verdict == FP_TWIN_DIFFERS) {
@@ -365,7 +353,7 @@ static int check_start(const struct fp_tracer *tracer, struct fp_error *err) {
 }
 
 int fp_twin_start(struct fp_tracer *tracer, const struct fp_session_options *options, struct fp_error *err) {
-    struct fp_twin_shared *shared = tracer->profile->shared;
+    struct fp_twin_callbacks *callbacks = tracer->profile->callbacks;
     int result = check_start(tracer, err);
     if (result == 0)
         result = register_callbacks(tracer, err);
@@ -380,13 +368,13 @@ int fp_twin_start(struct fp_tracer *tracer, const struct fp_session_options *opt
                      tracer->profile->title, tracer->library.version, expected);
     if ((result = make_decoder(tracer, options->all_calls, err)) != 0)
         return result;
-    fp_intake_begin(&shared->intake, options);
+    fp_intake_begin(&callbacks->intake, options);
     fp_buffers_count(buffers_of(tracer), &tracer->counts_at_start);
     tracer->running = true;
     result = arm(tracer, err);
     if (result != 0) {
         disarm(tracer);
-        fp_intake_end(&shared->intake);
+        fp_intake_end(&callbacks->intake);
         end_session(tracer);
     }
     return result;
@@ -424,7 +412,7 @@ static int flush_and_disarm(struct fp_tracer *tracer) {
 
 int fp_twin_stop(struct fp_tracer *tracer, uint64_t timeout_ns, struct fp_error *err) {
     const char *title = tracer->profile->title;
-    struct fp_intake *intake = &tracer->profile->shared->intake;
+    struct fp_intake *intake = &tracer->profile->callbacks->intake;
     if (!tracer->running || tracer->stopped) {
         fp_error_set(err, "no session of %s runs", title);
         return -EINVAL;
@@ -432,20 +420,15 @@ int fp_twin_stop(struct fp_tracer *tracer, uint64_t timeout_ns, struct fp_error 
     tracer->stopped = true;
     if (in_child(tracer))
         return -ECHILD;
-    int result = flush_and_disarm(tracer);
+    int flushed = flush_and_disarm(tracer);
     uint32_t left = fp_intake_wait(intake, timeout_ns, INT64_MAX);
     fp_intake_end(intake);
-    if (left) {
-        fp_notes_add(&tracer->notes, "%u buffers with records did not come back from %s", left, title);
-        fp_error_set(err, "%s still holds %u buffers with records", title, left);
-        return -ETIMEDOUT;
-    }
-    if (result != 0) {
-        fp_error_set(err, "the flush of %s answered %d (%s)", title, result,
-                     fp_twin_result_text(&tracer->library, result));
-        return -EIO;
-    }
-    return 0;
+    int result = fp_intake_judge(left, title, &tracer->notes, err);
+    if (result != 0 || flushed == 0)
+        return result;
+    fp_error_set(err, "%s's flush answered %d (%s)", title, flushed,
+                 fp_twin_result_text(&tracer->library, flushed));
+    return -EIO;
 }
 
 // ---- Drain
@@ -454,7 +437,7 @@ static void drain_dropped(struct fp_tracer *tracer, const struct fp_sink *sink) 
     size_t dropped = 0;
     if (fp_ablated("lost"))
         return;
-    fp_intake_lose_spares(&tracer->profile->shared->intake, sink);
+    fp_intake_lose_spares(&tracer->profile->callbacks->intake, sink);
     if (tracer->library.call.get_dropped && tracer->library.call.get_dropped(NULL, 0, &dropped) == 0 &&
         dropped)
         sink->lose(sink->owner, FP_KIND_COUNT, FP_LOSS_DROPPED, dropped); // of what kind is not told
@@ -550,7 +533,8 @@ int fp_twin_drain(struct fp_tracer *tracer, const struct fp_sink *sink) {
         return 0;
     if (in_child(tracer))
         return -ECHILD;
-    follow_clock(tracer); // here alone, which one thread runs at a time; the last drain comes after stop
+    fp_clock_follow(&tracer->clock, read_clock,
+                    tracer); // here alone, which one thread runs at a time; the last drain comes after stop
     look_around(tracer);
     for (; fp_buffers_take(buffers_of(tracer), &buffer); count++)
         take_buffer(tracer, sink, &buffer);
@@ -624,7 +608,7 @@ void fp_twin_close(struct fp_tracer *tracer) {
     if (tracer->decoder)
         end_session(tracer);
     // The library keeps our callbacks, so what they use stays; the layout alone was this tracer's.
-    atomic_store(&tracer->profile->shared->layout, NULL);
+    atomic_store(&tracer->profile->callbacks->layout, NULL);
     fp_twin_window_free(tracer->window);
     free(tracer);
 }

@@ -15,13 +15,29 @@
 #include "tracers/intake.h"
 #include "tracers/twin_open.h"
 
-// What the vendor's callbacks need. They are global to the process and carry no pointer of ours, so each
-// vendor's file has one, static, and two functions that name it.
-struct fp_twin_shared {
+// The vendor's callbacks and what they need. They are the process's and carry no pointer of ours, so each
+// vendor's file has its own, static.
+struct fp_twin_callbacks {
+    fp_twin_requested_fn requested;
+    fp_twin_completed_fn completed;
     struct fp_intake intake;
     struct fp_fork_mark fork;
     _Atomic(const struct fp_twin_layout *) layout; // what is in a spare is counted by it
 };
+
+// `callbacks`, for a vendor's profile.
+#define FP_TWIN_CALLBACKS                                                                                    \
+    static struct fp_twin_callbacks callbacks;                                                               \
+    static void on_requested(uint8_t **buffer, size_t *size, size_t *max_records) {                          \
+        fp_intake_request(&callbacks.intake, buffer, size, max_records);                                     \
+    }                                                                                                        \
+    static void on_completed(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid) {   \
+        (void)context; /* always NULL, and the stream 0 [CODE: MUPTI] */                                     \
+        (void)stream;                                                                                        \
+        (void)size;                                                                                          \
+        fp_intake_complete(&callbacks.intake, buffer, valid);                                                \
+    }                                                                                                        \
+    static struct fp_twin_callbacks callbacks = { .requested = on_requested, .completed = on_completed };
 
 enum fp_twin_manner {           // what a library bears and what not
     FP_TWIN_WALK_BY_SIZE = 1,   // its iterator is not to be trusted
@@ -40,9 +56,7 @@ struct fp_twin_profile {
     int busy_result;           // another profiler is there
     int absent_result;         // a function that this release does not have; 0: no such result
     uint32_t version_expected; // 0: any
-    fp_twin_requested_fn requested;
-    fp_twin_completed_fn completed;
-    struct fp_twin_shared *shared;
+    struct fp_twin_callbacks *callbacks;
     const char *(*known_name)(uint32_t domain, uint32_t cbid);
     bool (*launches)(uint32_t domain, uint32_t cbid);
     uint32_t name_keys[3]; // by domain: what call_name takes
