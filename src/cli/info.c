@@ -255,8 +255,10 @@ static void add_environment(const struct view *view) {
     struct fp_report *report = view->report;
     if (fp_env_text("FLAGOS_TRACER_LIBRARY") && !view->library_owned)
         fp_report_note(report, "FLAGOS_TRACER_LIBRARY is no library of a known tracer: none opens it");
-    static const char *const names[] = { "FLAGOS_ACCELERATOR", "FLAGOS_TRACER_LIBRARY", "FLAGOS_LIBRARY_PATH",
-                                         "FLAGOS_TRACE_ALL_CALLS", "FLAGOS_USE_CUDA" };
+    static const char *const names[] = { "FLAGOS_ACCELERATOR",       "FLAGOS_TRACER_LIBRARY",
+                                         "FLAGOS_LIBRARY_PATH",      "FLAGOS_TRACER_PLUGIN",
+                                         "FLAGOS_TRACER_PLUGIN_DIR", "FLAGOS_TRACE_ALL_CALLS",
+                                         "FLAGOS_USE_CUDA" };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (fp_env_text(names[i]))
             fp_report_note(report, "%s is set to %s", names[i], fp_env_text(names[i]));

@@ -118,6 +118,10 @@ static void try_row(const struct wish *wish, struct fp_row *row) {
         set_reason(row, status, err.text[0] ? err.text : strerror(-status));
         return;
     }
+    if (!tracer) {
+        set_reason(row, -ENODEV, "its open answers 0 and gives no tracer: that is a fault of the tracer's");
+        return;
+    }
     struct fp_tracer_description description = { .size = sizeof(description) };
     ops->describe(tracer, &description);
     row->simulated = description.simulated != NULL;

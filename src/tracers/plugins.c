@@ -114,6 +114,7 @@ static bool prove(const char *path, struct fp_accelerator_row *row, struct fp_er
 static void add(struct fp_row *row, const char *path) {
     struct fp_error err = { "" };
     *row = (struct fp_row){ .broken = false };
+    fp_log("plugin", "loading %s", path); // the last line, where its code ends the process
     if (prove(path, &row->is, &err)) {
         fp_log("plugin", "%s: the tracer %s of %s", path, row->is.ops->name, row->is.accelerator);
         return;
@@ -178,6 +179,9 @@ size_t fp_plugins_in_folder(struct fp_row *rows, size_t capacity) {
     if (!named && !find_own_folder(own, sizeof(own)))
         return 0;
     int count = scandir(named ? named : own, &entries, is_object, alphasort);
+    if (count < 0)
+        fp_warn_once("plugin folder", "no tracer plug-in is looked for in %s: %s", named ? named : own,
+                     strerror(errno));
     for (int i = 0; i < count; i++) {
         int length = snprintf(path, sizeof(path), "%s/%s", named ? named : own, entries[i]->d_name);
         if (added < capacity && length > 0 && (size_t)length < sizeof(path))

@@ -112,6 +112,10 @@ BROKEN = {
     "no drain": (".drain = acme_drain,", "", "has no drain"),
     "ops of an older header without drain": (".size = sizeof ops,", ".size = offsetof(struct fp_tracer_ops, drain),", "has no drain"),
     "half of a pair": (".pop = acme_pop_id,", "", "one of push and pop"),
+    "nothing": ("    return &plugin;", "    (void)plugin;\n    return NULL;", "factory gives nothing"),
+    "a size that says nothing": (".size = sizeof plugin,", ".size = 0,", "factory gives nothing"),
+    "no operations": (".ops = &ops,", "", "gives no operations"),
+    "a size without operations": (".size = sizeof plugin,", ".size = offsetof(struct fp_tracer_plugin, ops),", "gives no operations"),
     "no name": ('.accelerator = "acme",', '.accelerator = "a b",', "name is no word"),
     "no factory": ("fp_tracer_plugin_get(void) {", "somebody_else(void);\nconst struct fp_tracer_plugin *somebody_else(void) {",
                    "exports no fp_tracer_plugin_get"),
@@ -131,6 +135,33 @@ def test_a_plugin_that_is_none_is_refused_with_the_reason_and_the_program_goes_o
     assert rows["broken.so"]["state"] == "refused" and reason in rows["broken.so"]["reason"]
     assert done.stderr.count("is not used") == 1 and reason in done.stderr
     assert "cuda" in rows
+
+
+def compile_changed(example, tmp_path, old, new):
+    source = (example / "acme_tracer.c").read_text()
+    assert source.count(old) == 1
+    (tmp_path / "changed.c").write_text(source.replace(old, new))
+    flags = ["-std=c11", "-D_GNU_SOURCE", "-w", "-fPIC", "-shared", f"-I{example}", f"-I{example / 'include'}"]
+    run(["cc", *flags, "-o", tmp_path / "changed.so", tmp_path / "changed.c"]).ok()
+    return tmp_path / "changed.so"
+
+
+def test_a_tracer_that_opens_and_gives_none_is_refused(example, run_cli, tmp_path):
+    plugin = compile_changed(example, tmp_path, "    *tracer = acme;\n", "")
+    rows = rows_of(run_cli, example, FLAGOS_TRACER_PLUGIN=plugin, FLAGOS_TRACER_LIBRARY=example / "libacme.so")
+    assert rows["acme"]["state"] == "refused" and "gives no tracer" in rows["acme"]["reason"]
+
+
+def test_a_plugin_that_ends_the_process_is_the_last_thing_that_the_story_tells(example, run_cli, tmp_path):
+    plugin = compile_changed(example, tmp_path, "    return &plugin;", "    __builtin_trap();\n    return &plugin;")
+    done = run_cli("info", env=environment(example, FLAGOS_TRACER_PLUGIN=plugin, FLAGOS_TRACE="1"))
+    assert done.returncode < 0 and f"loading {plugin}" in done.stderr.splitlines()[-1], done
+
+
+def test_a_folder_of_plugins_that_is_not_there_is_said(example, run_cli):
+    done = run_cli("info", env=environment(example, FLAGOS_TRACER_PLUGIN_DIR="/nowhere/tracers"))
+    assert done.stderr.count("/nowhere/tracers: No such file") == 1
+    assert "FLAGOS_TRACER_PLUGIN_DIR is set to /nowhere/tracers" in " ".join(done.stdout.split())
 
 
 def test_a_plugin_without_what_came_later_works(example, tmp_path):
