@@ -113,8 +113,8 @@ static void try_row(const struct wish *wish, struct fp_row *row) {
     };
     const struct fp_tracer_ops *ops = row->is.ops;
     int status = ops->open(&options, &tracer, &err);
-    fp_log("accelerator", "%s (%s): %s", row->is.accelerator, ops->name, status == 0 ? "usable" : err.text);
     if (status != 0) {
+        fp_log("accelerator", "%s (%s): %s", row->is.accelerator, ops->name, err.text);
         set_reason(row, status, err.text[0] ? err.text : strerror(-status));
         return;
     }
@@ -124,6 +124,9 @@ static void try_row(const struct wish *wish, struct fp_row *row) {
     }
     struct fp_tracer_description description = { .size = sizeof(description) };
     ops->describe(tracer, &description);
+    fp_log("accelerator", "%s (%s): usable, %s, version %s%s", row->is.accelerator, ops->name,
+           description.library_path ? description.library_path : "no library",
+           description.version ? description.version : "unknown", description.simulated ? ", simulated" : "");
     row->simulated = description.simulated != NULL;
     row->status = 0;
     row->accelerator = (struct fp_accelerator){ row->is.accelerator, ops, tracer };
