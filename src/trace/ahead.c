@@ -79,6 +79,11 @@ static const char *place_in(struct fp_ahead *ahead, struct fp_block *block) {
     return at ? at + 1 : NULL;
 }
 
+void fp_ahead_leave(struct fp_ahead *ahead, struct fp_block *block) {
+    block->ahead.count = block->ahead.taken = 0;
+    ahead->known = false;
+}
+
 void fp_ahead_read(struct fp_ahead *ahead, struct fp_block *block) {
     struct fp_ahead_events *events = &block->ahead;
     struct fp_fast *fast = &ahead->fast;

@@ -41,6 +41,9 @@ void fp_ahead_events_end(struct fp_ahead_events *events);
 // Reads what it can of a block that was just filled, the block before it prefixed.
 void fp_ahead_read(struct fp_ahead *ahead, struct fp_block *block);
 
+// Reads nothing of a block: the reader is about to come to it.
+void fp_ahead_leave(struct fp_ahead *ahead, struct fp_block *block);
+
 // The event whose '{' is at `brace`, if it was read ahead; NULL otherwise.
 static inline const struct fp_parsed *fp_ahead_take(struct fp_ahead_events *events, const char *brace) {
     while (events->taken < events->count && events->events[events->taken].raw.at < brace)

@@ -16,6 +16,7 @@
 #define FRONT_BYTES ((size_t)16 * 1024) // room for the tail of the block before
 #define RING 16
 #define HALF (RING / 2) // a thread that had to wait sleeps until there is work for a while
+#define SPARE 3         // with so many blocks to take, the consumer does not soon come to the next one
 
 struct fp_blocks {
     struct fp_source *source;
@@ -30,6 +31,7 @@ struct fp_blocks {
     unsigned filled, taken, released; // counts of blocks; modulo RING their place
 
     bool threaded, stop, over; // over: the last block is filled
+    bool waiting;              // the consumer, for a block
     struct fp_ahead ahead;
     pthread_t thread;
     pthread_mutex_t lock;
@@ -120,9 +122,13 @@ static void *fill_ahead(void *argument) {
             continue;
         }
         struct fp_block *block = &blocks->ring[blocks->filled % RING];
+        bool in_time = !blocks->waiting && blocks->filled - blocks->taken >= SPARE;
         pthread_mutex_unlock(&blocks->lock);
         block_fill(blocks, block);
-        fp_ahead_read(&blocks->ahead, block);
+        if (in_time || !blocks->ahead.between_known)
+            fp_ahead_read(&blocks->ahead, block);
+        else
+            fp_ahead_leave(&blocks->ahead, block);
         pthread_mutex_lock(&blocks->lock);
         blocks->filled++;
         blocks->over = block->last;
@@ -206,8 +212,9 @@ static struct fp_block *ring_take(struct fp_blocks *blocks) {
     pthread_mutex_lock(&blocks->lock);
     unsigned enough = blocks->taken < HALF ? 1 : HALF; // the first ones are not waited for
     if (blocks->filled == blocks->taken)
-        while (!blocks->over && blocks->filled - blocks->taken < enough)
+        for (blocks->waiting = true; !blocks->over && blocks->filled - blocks->taken < enough;)
             pthread_cond_wait(&blocks->changed, &blocks->lock);
+    blocks->waiting = false;
     struct fp_block *block = &blocks->ring[blocks->taken++ % RING];
     pthread_mutex_unlock(&blocks->lock);
     return block;
