@@ -19,11 +19,12 @@
 int fp_ahead_begin(struct fp_ahead *ahead, size_t tail_room) {
     *ahead = (struct fp_ahead){ .tail = malloc(tail_room), .tail_room = tail_room };
     fp_fast_begin(&ahead->fast);
-    return ahead->tail ? 0 : -ENOMEM;
+    return fp_digester_begin(&ahead->digester) == 0 && ahead->tail ? 0 : -ENOMEM;
 }
 
 void fp_ahead_end(struct fp_ahead *ahead) {
     fp_fast_end(&ahead->fast);
+    fp_digester_end(&ahead->digester);
     free(ahead->tail);
     ahead->tail = NULL;
 }
@@ -34,13 +35,15 @@ int fp_ahead_events_begin(struct fp_ahead_events *events, size_t bytes) {
     events->events = malloc(events->room * sizeof(*events->events));
     events->fields = malloc(events->field_room * sizeof(*events->fields));
     events->args = malloc(events->field_room * sizeof(*events->args));
-    return events->events && events->fields && events->args ? 0 : -ENOMEM;
+    events->known = malloc(events->field_room);
+    return events->events && events->fields && events->args && events->known ? 0 : -ENOMEM;
 }
 
 void fp_ahead_events_end(struct fp_ahead_events *events) {
     free(events->events);
     free(events->fields);
     free(events->args);
+    free(events->known);
     *events = (struct fp_ahead_events){ 0 };
 }
 
@@ -105,7 +108,11 @@ void fp_ahead_read(struct fp_ahead *ahead, struct fp_block *block) {
             memcpy(ahead->between, at - 1, sizeof(ahead->between));
             ahead->between_known = true;
         }
-        events->events[events->count++] = fast->event;
+        struct fp_ahead_event *event = &events->events[events->count++];
+        event->parsed = fast->event;
+        fp_digest_event(&ahead->digester, &event->parsed, &event->digest);
+        for (uint32_t i = 0; i < event->parsed.arg_count; i++)
+            events->known[args + i] = event->parsed.args[i].known;
         fields += fast->event.field_count;
         args += fast->event.arg_count;
         ahead->first = false;

@@ -264,27 +264,12 @@ static inline char phase_of(const struct fp_trace_field *ph) {
     return fp_text_unescape((struct fp_text){ ph->value, ph->value_size }, letter) == 1 ? letter[0] : '\0';
 }
 
-int fp_event_finish(struct fp_reader *reader, const uint32_t *top, const struct fp_values *values) {
-    static const struct fp_trace_field empty = { .key = "", .value = "", .type = '"' };
+static const struct fp_trace_field empty = { .key = "", .value = "", .type = '"' };
+
+// The rest, once the event's own values are known.
+static inline int finish_on_lane(struct fp_reader *reader) {
     struct fp_trace_event *event = &reader->event;
-    const unsigned known = values->known;
-#define FIELD(key) (top[key] == FP_NO_FIELD ? NULL : &event->fields[top[key]])
-#define KNOWN(key) (known >> (key)&1)
-    event->number = reader->events;
-    event->byte =
-        reader->block->offset + (uint64_t)(event->raw.at - reader->block->text) - reader->block->head;
-    const struct fp_trace_field *ph = FIELD(FP_TOP_PH), *name = FIELD(FP_TOP_NAME), *cat = FIELD(FP_TOP_CAT);
-    event->phase = phase_of(ph);
-    read_id(FIELD(FP_TOP_PID), KNOWN(FP_TOP_PID), values->pid, &event->pid);
-    read_id(FIELD(FP_TOP_TID), KNOWN(FP_TOP_TID), values->tid, &event->tid);
-    read_id(FIELD(FP_TOP_ID), KNOWN(FP_TOP_ID), values->id, &event->id);
-    read_times(reader, FIELD(FP_TOP_TS), FIELD(FP_TOP_DUR), values);
-    event->cat_id = event->name_id = FP_NO_ID;
-    int code = read_cat(reader, cat ? cat : &empty);
-    if (!code)
-        code = read_name(reader, name ? name : &empty, KNOWN(FP_TOP_NAME), values->name_hash);
-    if (!code)
-        code = read_lane(reader);
+    int code = read_lane(reader);
     if (code)
         return code;
     const struct fp_lane *lane = &reader->lanes[event->lane];
@@ -297,7 +282,101 @@ int fp_event_finish(struct fp_reader *reader, const uint32_t *top, const struct 
         fp_reader_note_at(reader, FP_NOTE_ODD_ARGS, (size_t)(event->raw.at - reader->block->text),
                           event->number, NULL);
     return code;
+}
+
+static inline void begin_event(struct fp_reader *reader) {
+    struct fp_trace_event *event = &reader->event;
+    event->number = reader->events;
+    event->byte =
+        reader->block->offset + (uint64_t)(event->raw.at - reader->block->text) - reader->block->head;
+    event->cat_id = event->name_id = FP_NO_ID;
+}
+
+int fp_event_finish(struct fp_reader *reader, const uint32_t *top, const struct fp_values *values) {
+    struct fp_trace_event *event = &reader->event;
+    const unsigned known = values->known;
+#define FIELD(key) (top[key] == FP_NO_FIELD ? NULL : &event->fields[top[key]])
+#define KNOWN(key) (known >> (key)&1)
+    begin_event(reader);
+    event->ids_known = 0;
+    const struct fp_trace_field *ph = FIELD(FP_TOP_PH), *name = FIELD(FP_TOP_NAME), *cat = FIELD(FP_TOP_CAT);
+    event->phase = phase_of(ph);
+    read_id(FIELD(FP_TOP_PID), KNOWN(FP_TOP_PID), values->pid, &event->pid);
+    read_id(FIELD(FP_TOP_TID), KNOWN(FP_TOP_TID), values->tid, &event->tid);
+    read_id(FIELD(FP_TOP_ID), KNOWN(FP_TOP_ID), values->id, &event->id);
+    read_times(reader, FIELD(FP_TOP_TS), FIELD(FP_TOP_DUR), values);
+    int code = read_cat(reader, cat ? cat : &empty);
+    if (!code)
+        code = read_name(reader, name ? name : &empty, KNOWN(FP_TOP_NAME), values->name_hash);
+    return code ? code : finish_on_lane(reader);
 #undef KNOWN
+#undef FIELD
+}
+
+static inline void take_id(const struct fp_trace_event *event, uint64_t number, uint16_t at, uint8_t size,
+                           struct fp_trace_id *id) {
+    id->text.at = event->raw.at + at;
+    id->text.size = size;
+    id->number = number;
+    id->kind = FP_ID_NUMBER;
+    id->quoted = false;
+}
+
+static inline int take_cat(struct fp_reader *reader, const struct fp_trace_field *field, uint32_t number) {
+    struct fp_trace_event *event = &reader->event;
+    struct fp_digested_text *text = &reader->digested[number - 1];
+    if (!text->cat_id) {
+        int code = read_cat(reader, field);
+        if (code)
+            return code;
+        text->cat_id = event->cat_id + 1;
+        text->category = event->category;
+    }
+    event->cat_id = text->cat_id - 1;
+    event->category = text->category;
+    event->cat = fp_intern_text(reader->names, event->cat_id);
+    return 0;
+}
+
+static inline int take_name(struct fp_reader *reader, const struct fp_trace_field *field, uint32_t number) {
+    struct fp_trace_event *event = &reader->event;
+    struct fp_digested_text *text = &reader->digested[number ? number - 1 : 0];
+    if (!number || !text->name_id) {
+        int code = read_name(reader, field, true, fp_text_hash(field->value, field->value_size));
+        if (!code && number)
+            text->name_id = event->name_id + 1;
+        return code;
+    }
+    event->name_id = text->name_id - 1;
+    event->name = event->name_raw = fp_intern_text(reader->names, event->name_id);
+    event->name_escaped = false;
+    return 0;
+}
+
+int fp_event_finish_digest(struct fp_reader *reader, const uint32_t *top, const struct fp_digest *digest) {
+    struct fp_trace_event *event = &reader->event;
+#define FIELD(key) (top[key] == FP_NO_FIELD ? &empty : &event->fields[top[key]])
+    begin_event(reader);
+    event->phase = digest->phase;
+    take_id(event, digest->pid, digest->pid_at, digest->pid_size, &event->pid);
+    take_id(event, digest->tid, digest->tid_at, digest->tid_size, &event->tid);
+    if (digest->id_size)
+        take_id(event, digest->id, digest->id_at, digest->id_size, &event->id);
+    else
+        event->id = absent;
+    event->ts_quoted = false;
+    event->ts_state = FP_NUMBER_OK;
+    event->ts_ns = digest->ts_ns;
+    event->dur_state = digest->has_dur ? FP_NUMBER_OK : FP_NUMBER_ABSENT;
+    event->dur_ns = digest->has_dur ? digest->dur_ns : 0;
+    reader->fractions |= digest->fractions;
+    event->ids_known = digest->ids_known;
+    event->external_id = digest->external_id;
+    event->correlation = digest->correlation;
+    int code = take_cat(reader, FIELD(FP_TOP_CAT), digest->cat);
+    if (!code)
+        code = take_name(reader, FIELD(FP_TOP_NAME), digest->name);
+    return code ? code : finish_on_lane(reader);
 #undef FIELD
 }
 
@@ -337,10 +416,18 @@ bool fp_field_double(const struct fp_trace_field *field, double *value) {
 }
 
 bool fp_event_correlation(const struct fp_trace_event *event, uint64_t *value) {
+    if (event->ids_known & FP_READ_CORRELATION) {
+        *value = event->correlation;
+        return *value != 0;
+    }
     return fp_field_u64(fp_event_arg(event, FP_ARG_CORRELATION), value) && *value != 0;
 }
 
 bool fp_event_external_id(const struct fp_trace_event *event, uint64_t *value) {
+    if (event->ids_known & FP_READ_EXTERNAL_ID) {
+        *value = event->external_id;
+        return true;
+    }
     const struct fp_trace_field *field = fp_event_arg(event, FP_ARG_EXTERNAL_ID);
     return fp_field_u64(field ? field : fp_event_arg(event, FP_ARG_EXTERNAL_ID_OLD), value);
 }

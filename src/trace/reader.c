@@ -50,7 +50,8 @@ int fp_reader_open_source(struct fp_source *source, const struct fp_reader_optio
     reader->threads = threads > 1 ? 2 : 1;
     reader->names = fp_intern_new();
     reader->lane_texts = fp_intern_new();
-    if (!reader->names || !reader->lane_texts) {
+    reader->digested = calloc(threads > 1 ? FP_DIGEST_TEXTS : 1, sizeof(*reader->digested));
+    if (!reader->names || !reader->lane_texts || !reader->digested) {
         fp_error_set(err, "%s: not enough memory to read it", fp_source_name(source));
         fp_source_close(source);
         fp_reader_close(reader);
@@ -80,6 +81,7 @@ void fp_reader_close(struct fp_reader *reader) {
     fp_blocks_close(reader->blocks);
     fp_intern_free(reader->names);
     fp_intern_free(reader->lane_texts);
+    free(reader->digested);
     for (size_t i = 0; i < reader->header_count; i++)
         free(reader->headers[i].text);
     free(reader->headers);
@@ -402,9 +404,8 @@ static enum step step_element(struct fp_reader *reader, char c, struct fp_error 
 }
 
 // Makes an event that was read straight from the text the current one.
-static enum step adopt(struct fp_reader *reader, const struct fp_parsed *parsed) {
+static inline void adopt(struct fp_reader *reader, const struct fp_parsed *parsed) {
     struct fp_trace_event *event = &reader->event;
-    struct fp_values values;
     event->raw.at = parsed->raw.at;
     event->raw.size = parsed->raw.size;
     event->fields = parsed->fields;
@@ -413,34 +414,62 @@ static enum step adopt(struct fp_reader *reader, const struct fp_parsed *parsed)
     event->arg_count = parsed->arg_count;
     event->args_type = parsed->args_type;
     event->known_args = parsed->known_args;
-    for (uint32_t i = 0; i < parsed->arg_count; i++)
-        event->known_slot[parsed->args[i].known] = i;
     reader->mild.cause = NULL;
     reader->not_finite = false;
+    reader->at = (size_t)(parsed->raw.at + parsed->raw.size - reader->block->text);
+    reader->place = FP_AT_LIST_NEXT;
+}
+
+static int adopt_read_here(struct fp_reader *reader, const struct fp_parsed *parsed) {
+    struct fp_values values;
+    adopt(reader, parsed);
+    for (uint32_t i = 0; i < parsed->arg_count; i++)
+        reader->event.known_slot[parsed->args[i].known] = i;
     fp_fast_values(parsed, &values);
-    return fp_event_finish(reader, parsed->top, &values) == 0 ? STEP_EVENT : STEP_MEMORY;
+    return fp_event_finish(reader, parsed->top, &values);
+}
+
+static int adopt_read_ahead(struct fp_reader *reader, const struct fp_ahead_event *ahead) {
+    const struct fp_parsed *parsed = &ahead->parsed;
+    const struct fp_ahead_events *events = &reader->block->ahead;
+    struct fp_values values;
+    adopt(reader, parsed);
+    const uint8_t *known = events->known + (parsed->args - events->args);
+    for (uint32_t i = 0; i < parsed->arg_count; i++)
+        reader->event.known_slot[known[i]] = i;
+    if (ahead->digest.whole)
+        return fp_event_finish_digest(reader, parsed->top, &ahead->digest);
+    fp_fast_values(parsed, &values);
+    return fp_event_finish(reader, parsed->top, &values);
 }
 
 // The next event straight from the text, where that can be done.
 static bool step_fast(struct fp_reader *reader, enum step *step) {
     const char *text = reader->block->text, *end = text + reader->block->end;
     struct fp_fast *fast = &reader->fast;
-    const char *from = fp_fast_next(text + reader->at, end, reader->place == FP_AT_LIST_NEXT);
-    if (!from)
-        return false;
-    const struct fp_parsed *parsed = fp_ahead_take(&reader->block->ahead, from);
-    if (!parsed) {
+    const bool behind_event = reader->place == FP_AT_LIST_NEXT;
+    const struct fp_ahead_event *ahead =
+        behind_event ? fp_ahead_follow(&reader->block->ahead, text + reader->at) : NULL;
+    const char *from = NULL;
+    int code;
+    if (!ahead) {
+        from = fp_fast_next(text + reader->at, end, behind_event);
+        if (!from)
+            return false;
+        ahead = fp_ahead_take(&reader->block->ahead, from);
+    }
+    if (ahead) {
+        code = adopt_read_ahead(reader, ahead);
+    } else {
         fast->event.fields = reader->fields;
         fast->event.args = reader->args;
         fast->field_room = reader->field_room;
         fast->arg_room = reader->arg_room;
         if (!fp_fast_event(fast, from, end))
             return false;
-        parsed = &fast->event;
+        code = adopt_read_here(reader, &fast->event);
     }
-    *step = adopt(reader, parsed);
-    reader->at = (size_t)(parsed->raw.at + parsed->raw.size - text);
-    reader->place = FP_AT_LIST_NEXT;
+    *step = code == 0 ? STEP_EVENT : STEP_MEMORY;
     reader->events++;
     return true;
 }

@@ -77,6 +77,12 @@ enum fp_category {
     FP_CAT_COUNT
 };
 
+// Arguments whose numbers stand in the event itself; others are read when asked for.
+enum fp_read_id {
+    FP_READ_EXTERNAL_ID = 1 << 0,
+    FP_READ_CORRELATION = 1 << 1,
+};
+
 // One event. Every pointer lives until the next call of fp_reader_next.
 struct fp_trace_event {
     uint64_t number; // among the events, from 0
@@ -107,6 +113,9 @@ struct fp_trace_event {
     const struct fp_trace_field *args;   // every key of args when that is an object
     uint32_t field_count;
     uint32_t arg_count;
+
+    uint8_t ids_known; // the reader's own: enum fp_read_id
+    uint64_t external_id, correlation;
 
     uint64_t known_args;                   // bit per enum fp_arg_id
     uint32_t known_slot[FP_ARG_COUNT + 1]; // index into args where the bit is set

@@ -52,6 +52,12 @@ struct fp_lane_slot {
     uint32_t lane; // plus one
 };
 
+// What this reader calls a text that has a number in digests.
+struct fp_digested_text {
+    uint32_t name_id, cat_id; // plus one, 0: not met as such
+    uint8_t category;
+};
+
 struct fp_device_process {
     struct fp_trace_id pid;
     int32_t device; // -1: it is none
@@ -97,6 +103,7 @@ struct fp_reader {
     size_t decoded_room;
 
     struct fp_intern *names;
+    struct fp_digested_text *digested; // FP_DIGEST_TEXTS of them, where events are read ahead
     struct fp_cat_slot cats[FP_CAT_SLOTS];
     struct fp_lane_slot lane_slots[FP_LANE_SLOTS];
     struct fp_lane *lanes;
@@ -153,6 +160,9 @@ struct fp_text fp_walk_text(const struct fp_reader *reader, size_t entry, size_t
 // Turns the spans of reader->event into numbers, ids and the lane. `top` holds the places of the keys with a
 // meaning among its fields, `values` what of them was read already. 0 or -ENOMEM.
 int fp_event_finish(struct fp_reader *reader, const uint32_t *top, const struct fp_values *values);
+
+// As above, of an event with a whole digest.
+int fp_event_finish_digest(struct fp_reader *reader, const uint32_t *top, const struct fp_digest *digest);
 
 // Looks at the escapes and control bytes up to position `end`. False at the first fault (reader->fault),
 // which is then stepped over.
