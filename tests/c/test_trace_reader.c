@@ -32,6 +32,29 @@ static uint64_t mix(uint64_t digest, uint64_t value) {
     return (digest ^ value) * 0x9E3779B97F4A7C15ULL + 1;
 }
 
+static uint64_t mix_text(uint64_t digest, struct fp_text text) {
+    return mix(digest, text.size ? fp_text_hash(text.at, text.size) : 0);
+}
+
+static uint64_t mix_id(uint64_t digest, const struct fp_trace_id *id) {
+    return mix(mix_text(digest, id->text), id->number * 8 + id->kind * 2u + id->quoted);
+}
+
+// Of what an event is asked for, whichever way it was read.
+static uint64_t mix_answers(uint64_t digest, const struct fp_trace_event *event) {
+    uint64_t number = 0;
+    digest = mix_id(mix_id(mix_id(digest, &event->pid), &event->tid), &event->id);
+    digest = mix_text(mix_text(mix_text(digest, event->name), event->name_raw), event->cat);
+    digest = mix(digest, (uint64_t)(unsigned char)event->phase << 32 | (uint64_t)event->category << 24 |
+                             (uint64_t)event->ts_state << 16 | (uint64_t)event->dur_state << 8 |
+                             (uint64_t)event->ts_quoted << 1 | event->name_escaped);
+    digest = mix(digest, fp_event_correlation(event, &number) ? number : UINT64_MAX);
+    digest = mix(digest, fp_event_external_id(event, &number) ? number : UINT64_MAX);
+    for (unsigned id = 0; id < FP_ARG_COUNT; id++)
+        digest = mix_text(digest, fp_field_text(fp_event_arg(event, (enum fp_arg_id)id)));
+    return mix(mix(digest, event->cat_id), event->number);
+}
+
 static struct outcome read_with(struct fp_source *source, struct fp_reader_options options) {
     struct outcome outcome = { 0 };
     struct fp_reader *reader;
@@ -46,7 +69,7 @@ static struct outcome read_with(struct fp_source *source, struct fp_reader_optio
         digest = mix(mix(digest, event->lane), event->name_id);
         digest = mix(mix(digest, event->id.number), event->known_args);
         digest = mix(digest, fp_text_hash(event->raw.at, event->raw.size));
-        outcome.digest = mix(digest, event->arg_count);
+        outcome.digest = mix_answers(mix(digest, event->arg_count), event);
     }
     fp_reader_summarise(reader, &outcome.summary);
     for (int kind = 0; kind < FP_NOTE_KINDS; kind++) {
@@ -205,6 +228,64 @@ static void the_size_of_the_blocks_changes_nothing(void **state) {
                 fail_msg("%s reads differently in blocks of 64 bytes (way %d): %s / %s", rows[i].file, way,
                          a.err.text, b.err.text);
         }
+}
+
+// Every form of the values that a digest holds (digest.h), plain and not, among more names than it numbers.
+static char *various_events(size_t count, size_t *size) {
+    static const char *const pids[] = { "7", "\"7\"", "-3", "\"a\"", "12345678901234567890", "1.5" };
+    static const char *const ids[] = { "", ", \"id\": 5", ", \"id\": \"0x5\"", ", \"id\": 0" };
+    static const char *const durs[] = { ", \"dur\": 2", ", \"dur\": 0.125", "", ", \"dur\": 1e3",
+                                        ", \"dur\": -1" };
+    static const char *const args[] = {
+        "",
+        ", \"args\": {}",
+        ", \"args\": {\"External id\": 0, \"correlation\": 0}",
+        ", \"args\": {\"correlation\": 9, \"External id\": 18446744073709551615, \"stream\": 7}",
+        ", \"args\": {\"External id\": \"12\", \"correlation\": 4, \"correlation\": \"8\"}",
+        ", \"args\": {\"External id\": -1, \"External id\": 3, \"bytes\": 12}",
+        ", \"args\": {\"External id\": 3, \"External id\": -1, \"correlation\": 5, \"correlation\": 6}",
+        ", \"args\": {\"external id\": 5, \"correlation\": null}",
+    };
+    static const char *const cats[] = { ", \"cat\": \"cpu_op\"", "", ", \"cat\": \"kernel\"",
+                                        ", \"cat\": 4" };
+#define OF(list, i) (list)[(i) % (sizeof(list) / sizeof(*(list)))]
+    char *text = malloc(count * 1000 + 100), *at = text;
+    at += sprintf(at, "[");
+    for (size_t i = 0; i < count; i++) {
+        size_t turn = i * 2654435761u >> 7; // so that the lists' lengths do not run along with each other
+        at += sprintf(at, "%s\n{\"ph\": \"%c\", \"ts\": %zu.%03zu, \"pid\": %s, \"tid\": %s%s%s%s%s",
+                      i ? "," : "", "XXXXiC"[turn % 6], i, turn % 1000, i % 8 ? "7" : OF(pids, turn),
+                      i % 9 ? "8" : OF(pids, turn), i % 3 ? "" : OF(ids, turn), OF(durs, i % 4 ? 0 : turn),
+                      OF(args, turn / 2), OF(cats, i % 5 ? 0 : turn));
+        if (i % 50 == 0)
+            at += sprintf(at, ", \"name\": \"%0600zu\"}", i);
+        else if (i % 51 == 0)
+            at += sprintf(at, "}");
+        else
+            at += sprintf(at, ", \"name\": \"name %zu\"}", i % 3 ? i % 700 : i);
+    }
+    at += sprintf(at, "]");
+    *size = (size_t)(at - text);
+    return text;
+}
+
+static void an_event_read_ahead_gives_the_same_answers(void **state) {
+    (void)state;
+    size_t size;
+    char *text = various_events(20000, &size);
+    struct outcome one = read_text(text, size, plain);
+    assert_int_equal(one.code, 0);
+    assert_int_equal(one.summary.events, 20000);
+    for (size_t bytes = 4096; bytes <= 64 * 1024; bytes *= 4) {
+        struct outcome two =
+            read_text(text, size, (struct fp_reader_options){ .threads = 2, .block_bytes = bytes });
+        assert_int_equal(two.code, 0);
+        assert_memory_equal(two.notes, one.notes, sizeof(one.notes));
+        assert_memory_equal(&two.summary, &one.summary, sizeof(one.summary));
+        if (two.digest != one.digest)
+            fail_msg("in blocks of %zu bytes two threads read other values than one", bytes);
+    }
+    free(text);
 }
 
 static void a_file_cut_anywhere_is_read_up_to_the_cut(void **state) {
@@ -483,6 +564,7 @@ int main(void) {
         cmocka_unit_test(a_counter_without_a_value_is_counted_and_the_rest_kept),
         cmocka_unit_test(what_is_said_of_a_fault_holds_no_raw_byte),
         cmocka_unit_test(threads_of_64_bits_stay_two),
+        cmocka_unit_test(an_event_read_ahead_gives_the_same_answers),
         cmocka_unit_test(the_size_of_the_blocks_changes_nothing),
         cmocka_unit_test(a_file_cut_anywhere_is_read_up_to_the_cut),
         cmocka_unit_test(depth_and_length_of_names_have_no_limit),
