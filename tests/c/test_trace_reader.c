@@ -232,6 +232,7 @@ static void the_size_of_the_blocks_changes_nothing(void **state) {
 
 // Every form of the values that a digest holds (digest.h), plain and not, among more names than it numbers.
 static char *various_events(size_t count, size_t *size) {
+    static const char *const phases[] = { "X", "X", "X", "X", "X", "X", "i", "C", "XY", "" };
     static const char *const pids[] = { "7", "\"7\"", "-3", "\"a\"", "12345678901234567890", "1.5" };
     static const char *const ids[] = { "", ", \"id\": 5", ", \"id\": \"0x5\"", ", \"id\": 0" };
     static const char *const durs[] = { ", \"dur\": 2", ", \"dur\": 0.125", "", ", \"dur\": 1e3",
@@ -253,8 +254,8 @@ static char *various_events(size_t count, size_t *size) {
     at += sprintf(at, "[");
     for (size_t i = 0; i < count; i++) {
         size_t turn = i * 2654435761u >> 7; // so that the lists' lengths do not run along with each other
-        at += sprintf(at, "%s\n{\"ph\": \"%c\", \"ts\": %zu.%03zu, \"pid\": %s, \"tid\": %s%s%s%s%s",
-                      i ? "," : "", "XXXXiC"[turn % 6], i, turn % 1000, i % 8 ? "7" : OF(pids, turn),
+        at += sprintf(at, "%s\n{\"ph\": \"%s\", \"ts\": %zu.%03zu, \"pid\": %s, \"tid\": %s%s%s%s%s",
+                      i ? "," : "", OF(phases, turn), i, turn % 1000, i % 8 ? "7" : OF(pids, turn),
                       i % 9 ? "8" : OF(pids, turn), i % 3 ? "" : OF(ids, turn), OF(durs, i % 4 ? 0 : turn),
                       OF(args, turn / 2), OF(cats, i % 5 ? 0 : turn));
         if (i % 50 == 0)
