@@ -27,6 +27,9 @@ static const struct {
     [FP_ALIGN_REFERENCE] = { "reference", "the others are measured against it" },
     [FP_ALIGN_PROVEN] = { "proven", "several collectives agree on it" },
     [FP_ALIGN_SINGLE] = { "1 collective", "it rests on one collective, and there is nothing to check it by" },
+    [FP_ALIGN_LOOSE] = { "broadcasts",
+                         "it shares only broadcasts, sends and the like, which a rank may leave "
+                         "before another has come" },
     [FP_ALIGN_NO_MATCH] = { "no match", "it shares no collective with the others" },
     [FP_ALIGN_UNEVEN] = { "uneven", "there are no sequence numbers, and the ranks have unlike numbers of "
                                     "collectives, so "
@@ -204,6 +207,8 @@ static enum fp_align_state judge(struct fp_align_rank *rank, struct common *comm
     estimate(rank, common, scratch);
     if (common->by_order && common->count < LEAST_BY_ORDER)
         return FP_ALIGN_TOO_FEW;
+    if (!common->pairs[0].own->ends_together)
+        return FP_ALIGN_LOOSE;
     if (common->count == 1)
         return FP_ALIGN_SINGLE;
     if (!causal(rank, common))

@@ -7,9 +7,9 @@
 //
 // No rank leaves an all-reduce before the last one has come, and all leave it together: the ends of one
 // collective are one moment seen on several clocks. The offset is the median of the differences. It is
-// claimed only where it is proven: the ranks have the collectives in common (by sequence number, or by order
+// claimed only where it is proven: the ranks have such collectives in common (by sequence number, or by order
 // with equally many on both sides), and with the offset applied no rank leaves a collective before another
-// has come to it.
+// has come to it. The root of a broadcast may leave early, so that broadcasts, sends and the like prove nothing.
 #ifndef FLAGPROF_ANALYSIS_ALIGN_H
 #define FLAGPROF_ANALYSIS_ALIGN_H
 
@@ -19,6 +19,7 @@ enum fp_align_state {
     FP_ALIGN_REFERENCE, // the rank that the others are measured against
     FP_ALIGN_PROVEN,    // several collectives agree
     FP_ALIGN_SINGLE,    // one collective with a sequence number: an offset, but nothing to check it by
+    FP_ALIGN_LOOSE,     // only broadcasts, sends and the like, which a rank may leave before another has come
     FP_ALIGN_NO_MATCH,  // no collective in common
     FP_ALIGN_UNEVEN,  // by order, and the numbers of collectives differ: which belong together cannot be told
     FP_ALIGN_TOO_FEW, // by order, and fewer than three

@@ -488,15 +488,20 @@ static double gap_seconds(const struct fp_merge_file *a, const struct fp_merge_f
     return (after > before ? after : before) / 1e9;
 }
 
+// Shared broadcasts prove no offset, but they do show that.
+static bool are_of_one_run(enum fp_align_state state) {
+    return fp_align_holds(state) || state == FP_ALIGN_LOOSE;
+}
+
 // A file that meets no other in time, though nothing proves that it belongs to them.
 static int refuse_strangers(const struct fp_merge *merge, struct fp_error *err) {
     for (size_t i = 0; i < merge->count; i++) {
         const struct fp_merge_file *file = &merge->files[i];
-        bool meets = !file->any_time, matched = i ? fp_align_holds(merge->ranks[i].state) : false;
+        bool meets = !file->any_time, matched = i ? are_of_one_run(merge->ranks[i].state) : false;
         size_t near = i ? 0 : 1;
         for (size_t j = 0; j < merge->count && !meets; j++) {
             meets = j != i && merge->files[j].any_time && spans_meet(file, &merge->files[j]);
-            matched = matched || (i == 0 && j && fp_align_holds(merge->ranks[j].state));
+            matched = matched || (i == 0 && j && are_of_one_run(merge->ranks[j].state));
         }
         if (meets || matched || merge->count < 2 || !merge->files[near].any_time)
             continue;

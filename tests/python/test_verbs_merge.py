@@ -234,6 +234,24 @@ def test_offset_and_drift_are_found_to_the_microsecond(run_cli, write, tmp_path,
     assert all(len(ends) == 4 and max(ends) - min(ends) <= 2 for ends in kernels.values())
 
 
+@pytest.mark.parametrize("operation", ["broadcast", "send", "reduce"])
+def test_collectives_that_a_rank_may_leave_early_prove_no_offset(run_cli, write, tmp_path, operation):
+    dice = random.Random(7)
+    files = []
+    for rank in (0, 1):
+        events = rank_events(rank, 30, lambda ns: ns, dice)
+        for event in events:
+            if event["ph"] == "X":
+                event["name"], event["args"]["Collective name"] = f"ncclDevKernel_{operation.title()}", operation
+                event["dur"] = 5 if rank == 0 else event["dur"]  # the root leaves before the other has come
+        files.append(write(f"rank{rank}.json", events, **header(rank)))
+    report = run_cli("merge", *files, "--format", "json").json()
+    assert report["ranks"][1]["clock"] == "broadcasts" and report["ranks"][1]["clock_offset_ns"] > 100_000
+    assert any("may leave before another has come" in note for note in report["notes"])
+    done = run_cli("merge", *files, "--align", "-o", tmp_path / "all.json")
+    assert done.returncode == 2 and "cannot be aligned" in done.stderr and not (tmp_path / "all.json").exists()
+
+
 def test_alignment_is_refused_where_it_is_not_proven(run_cli, write, tmp_path):
     dice = random.Random(5)
     one = write("rank0.json", rank_events(0, 20, lambda ns: ns, dice, seq=False), **header(0))
