@@ -254,6 +254,11 @@ static int convert_files(const struct fp_options *options, const struct convert_
         if (!options->output)
             fp_error_set(&err, "name the database: -o FILE.sqlite");
     }
+    if (!code && form->shape != SHAPE_DATABASE) {
+        char ending[16];
+        snprintf(ending, sizeof(ending), ".%s", form->name);
+        code = fp_input_targets_differ(options, ending, &err);
+    }
     for (size_t i = 0; i < options->path_count && !code; i++) {
         code = convert_file(options, own, form, select, options->paths[i], database, &outcomes[i], &err);
         to_standard = to_standard || outcomes[i].to_standard;

@@ -112,6 +112,8 @@ static int cut_files(const struct fp_options *options, const struct cut_options 
         fp_error_set(&err, "not enough memory");
         code = -ENOMEM;
     }
+    if (!code)
+        code = fp_input_targets_differ(options, NULL, &err);
     for (size_t i = 0; i < options->path_count && !code; i++) {
         code = cut_file(options, own, select, options->paths[i], &outcomes[i], &err);
         to_standard = to_standard || outcomes[i].to_standard;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analysis/fix.h"
+#include "cli/feed.h"
 #include "cli/rewrite.h"
 #include "cli/verbs.h"
 
@@ -109,8 +110,36 @@ static int fix_file(const struct fp_options *options, bool drop_secrets, struct 
     return code;
 }
 
+// One file after the other; what was changed is printed like any verb's reports on several files.
+static int fix_files(const struct fp_options *options, bool drop_secrets, struct fp_select *select,
+                     struct fp_error *err) {
+    struct fp_options printed = *options;
+    struct fp_feed_output out = { 0 };
+    bool to_standard = false;
+    int code = fp_input_targets_differ(options, NULL, err);
+    printed.output = NULL; // the trace goes there, the table to standard output
+    if (!code && !fp_feed_output_begin(&out, &printed, "fix"))
+        return -EIO;
+    for (size_t i = 0; i < options->path_count && !code; i++) {
+        struct fp_report *report = fp_report_new("flagprof-fix-1");
+        code = fix_file(options, drop_secrets, select, options->paths[i], &to_standard, report, err);
+        if (options->path_count > 1)
+            fp_report_csv_file(report, options->paths[i]);
+        if (!code && !to_standard) {
+            fp_feed_output_next(&out);
+            out.failed = fp_report_write(report, out.output, options->format, options->unit) == -ENOMEM;
+            if (out.failed)
+                code = -ENOMEM, fp_error_set(err, "%s: not enough memory for the table", options->paths[i]);
+        }
+        fp_report_free(report);
+    }
+    if (out.output && !fp_feed_output_end(&out) && !code)
+        code = -EIO; // it was said
+    return code;
+}
+
 int fp_fix_main(int argc, char **argv) {
-    bool drop_secrets = false, to_standard = false;
+    bool drop_secrets = false;
     const struct fp_option rows[] = {
         { .name = "drop-secrets",
           .help = "Replace the values of tokens, keys and passwords by [removed].",
@@ -136,14 +165,9 @@ int fp_fix_main(int argc, char **argv) {
         return status;
     options.salvage = true; // that is what the verb is for
     int code = fp_select_new(&options.select, &select, &err);
-    for (size_t i = 0; i < options.path_count && !code; i++) {
-        struct fp_report *report = fp_report_new("flagprof-fix-1");
-        code = fix_file(&options, drop_secrets, select, options.paths[i], &to_standard, report, &err);
-        if (!code && !to_standard && !fp_options_report(&options, "fix", report, false))
-            code = -EIO, snprintf(err.text, sizeof(err.text), "the table could not be printed");
-        fp_report_free(report);
-    }
-    if (code)
+    if (!code)
+        code = fix_files(&options, drop_secrets, select, &err);
+    if (code && err.text[0])
         fp_say("fix", "%s", err.text);
     fp_select_free(select);
     return code ? FP_EXIT_CANNOT : FP_EXIT_OK;

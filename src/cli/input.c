@@ -169,6 +169,14 @@ static size_t stem_size(const char *name) {
     return size;
 }
 
+// What a file is called in a folder.
+static const char *own_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    if (strcmp(path, "-") == 0 || strcmp(path, STANDARD_INPUT) == 0)
+        return "trace.json";
+    return slash ? slash + 1 : path;
+}
+
 char *fp_input_target(const struct fp_options *options, const struct fp_input *input, const char *ending,
                       struct fp_error *err) {
     const char *to = options->output;
@@ -191,10 +199,7 @@ char *fp_input_target(const struct fp_options *options, const struct fp_input *i
         fp_error_set(err, "name the folder for the %zu results: -o FOLDER/", options->path_count);
         return NULL;
     }
-    const char *base = strrchr(input->path, '/');
-    base = strcmp(input->path, "-") == 0 || input->path == input->copy ? "trace.json"
-           : base                                                      ? base + 1
-                                                                       : input->path;
+    const char *base = own_name(input->name);
     size_t stem = ending ? stem_size(base) : strlen(base), room = strlen(to) + strlen(base) + 32;
     char *target = malloc(room);
     if (target)
@@ -202,4 +207,37 @@ char *fp_input_target(const struct fp_options *options, const struct fp_input *i
     else
         fp_error_set(err, "not enough memory");
     return target;
+}
+
+struct target {
+    const char *path, *name;
+    size_t size; // of the name without its ending
+};
+
+static int compare_targets(const void *left, const void *right) {
+    const struct target *a = left, *b = right;
+    int order = strncmp(a->name, b->name, a->size < b->size ? a->size : b->size);
+    return order ? order : (a->size > b->size) - (a->size < b->size);
+}
+
+int fp_input_targets_differ(const struct fp_options *options, const char *ending, struct fp_error *err) {
+    struct target *targets = malloc((options->path_count + 1) * sizeof(*targets));
+    int code = targets ? 0 : -ENOMEM;
+    if (code)
+        fp_error_set(err, "not enough memory");
+    for (size_t i = 0; !code && i < options->path_count; i++) {
+        const char *name = own_name(options->paths[i]);
+        targets[i] = (struct target){ options->paths[i], name, ending ? stem_size(name) : strlen(name) };
+    }
+    if (!code)
+        qsort(targets, options->path_count, sizeof(*targets), compare_targets);
+    for (size_t i = 1; !code && i < options->path_count; i++)
+        if (compare_targets(&targets[i - 1], &targets[i]) == 0) {
+            fp_error_set(err, "%s and %s would be one file in %s. Write them to folders of their own",
+                         targets[i - 1].path, targets[i].path,
+                         options->output ? options->output : "the folder");
+            code = -EEXIST;
+        }
+    free(targets);
+    return code;
 }

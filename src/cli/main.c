@@ -5,6 +5,7 @@
 
 #include "cli/verbs.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -75,12 +76,7 @@ static int help(int argc, char **argv) {
     return FP_EXIT_OK;
 }
 
-int main(int argc, char **argv) {
-    // A closed pipe and a size limit become write errors with a sentence, after which nothing half-written is
-    // left.
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN);
-    catch_ends();
+static int run(int argc, char **argv) {
     if (argc < 2) {
         print_help(stderr);
         return FP_EXIT_CANNOT;
@@ -92,4 +88,18 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0)
         return help(argc, argv);
     return run_verb(argv[1], argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv) {
+    // A closed pipe and a size limit become write errors with a sentence, after which nothing half-written is
+    // left.
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+    catch_ends();
+    int status = run(argc, argv);
+    if ((fflush(stdout) || ferror(stdout)) && status == FP_EXIT_OK) { // help and what is printed by printf
+        fprintf(stderr, "flagprof: cannot write standard output: %s.\n", strerror(errno));
+        status = FP_EXIT_CANNOT;
+    }
+    return status;
 }
