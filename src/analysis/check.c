@@ -34,6 +34,7 @@ void fp_check_free(struct fp_check *check) {
         free_slices(check->lanes[i].marks);
     }
     fp_flows_free(&check->flows);
+    free(check->captures.list);
     fp_idset_free(&check->called);
     fp_idset_free(&check->worked);
     fp_halves_free(&check->waiting_launches);
@@ -108,6 +109,8 @@ static enum fp_slice_kind kind_of(struct fp_check *check, const struct fp_trace_
                     [FP_CALL_GRAPH] = KIND_GRAPH_LAUNCH,
                     [FP_CALL_COPY] = KIND_COPY_CALL,
                     [FP_CALL_SYNCHRONISE] = KIND_SYNC_CALL,
+                    [FP_CALL_BEGIN_CAPTURE] = KIND_BEGIN_CAPTURE,
+                    [FP_CALL_END_CAPTURE] = KIND_END_CAPTURE,
                 };
                 *known = kinds[fp_name_call_kind(event->name)];
             }
@@ -146,6 +149,7 @@ static int add_half(struct fp_halves *halves, uint64_t id, const struct fp_trace
     half->event = event->number;
     half->byte = event->byte;
     half->name_id = event->name_id;
+    half->lane = event->lane;
     half->kind = (uint8_t)kind;
     fp_halves_keep(halves, half);
     return 0;
@@ -155,6 +159,8 @@ static int add_half(struct fp_halves *halves, uint64_t id, const struct fp_trace
 static int join_call(struct fp_check *check, const struct fp_trace_event *event, enum fp_slice_kind kind) {
     uint64_t correlation;
     check->calls++;
+    if (kind == KIND_BEGIN_CAPTURE || kind == KIND_END_CAPTURE)
+        return fp_check_captures_add(&check->captures, event, kind == KIND_BEGIN_CAPTURE);
     bool launches = kind == KIND_LAUNCH || kind == KIND_GRAPH_LAUNCH;
     bool known = fp_event_correlation(event, &correlation);
     int fresh = known ? fp_idset_add(&check->called, correlation) : 1;
@@ -266,6 +272,27 @@ static int add_window(struct fp_check *check, const struct fp_trace_event *event
     return 0;
 }
 
+// What the work tells of its lane: which device, and whether it is one stream.
+static void meet_work(struct fp_check *check, const struct fp_trace_event *event,
+                      struct fp_check_lane *lane) {
+    uint64_t device, stream;
+    lane->on_device = true;
+    if (fp_event_device(event, &device)) {
+        lane->mixed |= lane->device_known && lane->device != device;
+        lane->device = lane->device_known ? lane->device : device;
+        lane->device_known = true;
+    }
+    if (fp_field_u64(fp_event_arg(event, FP_ARG_STREAM), &stream)) {
+        lane->mixed |= lane->stream_known && lane->stream != stream;
+        lane->stream = stream;
+        lane->stream_known = true;
+    }
+    if (event->ts_ns == 0 && event->dur_ns == 0 && !check->untimed++) {
+        check->untimed_event = event->number;
+        check->untimed_byte = event->byte;
+    }
+}
+
 // A complete event whose times are sound.
 static int add_slice(struct fp_check *check, const struct fp_trace_event *event, struct fp_check_lane *lane) {
     enum fp_slice_kind kind = kind_of(check, event);
@@ -276,12 +303,7 @@ static int add_slice(struct fp_check *check, const struct fp_trace_event *event,
     fp_flows_meet_slice(check, lane, kind);
     look_for_fields(check, event);
     if (kind == KIND_KERNEL || kind == KIND_COPY) {
-        lane->on_device = true;
-        uint64_t device;
-        if (!lane->device_known && fp_event_device(event, &device)) {
-            lane->device = device;
-            lane->device_known = true;
-        }
+        meet_work(check, event, lane);
         code = join_work(check, event, kind);
     } else if (kind >= KIND_LAUNCH && kind <= KIND_CALL) {
         code = join_call(check, event, kind);
@@ -421,17 +443,24 @@ struct fp_half **fp_check_in_order(const struct fp_halves *halves) {
     return list;
 }
 
-static int judge_launches(struct fp_check *check, const struct fp_intern *names) {
+static int judge_launches(struct fp_check *check, const struct fp_reader *reader,
+                          const struct fp_intern *names) {
     struct fp_half **list = fp_check_in_order(&check->waiting_launches);
     if (!list)
         return -ENOMEM;
-    uint64_t lost = 0, early = 0, late = 0;
+    uint64_t lost = 0, early = 0, late = 0, into_graphs = 0;
     int64_t span = check->last_launch_ns - check->first_launch_ns;
     for (size_t i = 0; i < check->waiting_launches.count; i++) {
-        bool copy = list[i]->kind == KIND_COPY_CALL;
-        fp_check_find(check, copy ? FP_RULE_COPY_WITHOUT_WORK : FP_RULE_LAUNCH_WITHOUT_WORK, list[i]->event,
-                      list[i]->byte, fp_intern_text(names, list[i]->name_id));
-        if (copy)
+        bool copy = list[i]->kind == KIND_COPY_CALL,
+             captured = list[i]->kind != KIND_GRAPH_LAUNCH &&
+                        fp_check_captures_hold(&check->captures, &fp_reader_lane(reader, list[i]->lane)->pid,
+                                               list[i]->ts_ns);
+        enum fp_check_rule rule = captured ? FP_RULE_LAUNCH_CAPTURED
+                                  : copy   ? FP_RULE_COPY_WITHOUT_WORK
+                                           : FP_RULE_LAUNCH_WITHOUT_WORK;
+        fp_check_find(check, rule, list[i]->event, list[i]->byte, fp_intern_text(names, list[i]->name_id));
+        into_graphs += captured && !copy;
+        if (copy || captured)
             continue;
         lost++;
         early += list[i]->ts_ns - check->first_launch_ns <= span / 10;
@@ -441,11 +470,11 @@ static int judge_launches(struct fp_check *check, const struct fp_intern *names)
     if (lost)
         fp_check_detail(check, FP_RULE_LAUNCH_WITHOUT_WORK, "%llu of %llu launches", (unsigned long long)lost,
                         (unsigned long long)check->launches);
-    if (check->launches && !check->work) {
+    if (check->launches > into_graphs && !check->work) {
         check->findings[FP_RULE_NO_DEVICE_WORK] = check->findings[FP_RULE_LAUNCH_WITHOUT_WORK];
-        check->findings[FP_RULE_NO_DEVICE_WORK].count = check->launches;
+        check->findings[FP_RULE_NO_DEVICE_WORK].count = check->launches - into_graphs;
         fp_check_detail(check, FP_RULE_NO_DEVICE_WORK, "%llu launches, 0 device records",
-                        (unsigned long long)check->launches);
+                        (unsigned long long)(check->launches - into_graphs));
         check->findings[FP_RULE_LAUNCH_WITHOUT_WORK] = (struct fp_finding){ 0 };
     } else if (lost && span > 0 && (early * 10 >= lost * 9 || late * 10 >= lost * 9) &&
                lost < check->launches) {
@@ -484,9 +513,18 @@ static int judge_work(struct fp_check *check, const struct fp_intern *names) {
     return 0;
 }
 
-// "_Z...", with the prefixes and suffixes that producers put around it.
+// Itanium's "_Z...", which macOS puts further underscores before, with the prefixes and suffixes that producers put
+// around it; Rust's "_RN..."; MSVC's "?name@@...".
 static bool is_mangled(struct fp_text name) {
-    return fp_text_begins(name, "_Z") || fp_text_has(name, " _Z") || fp_text_has(name, "$jit$");
+    size_t lead = 0;
+    while (lead < name.size && name.at[lead] == '_')
+        lead++;
+    if (lead && lead < 4 && lead + 1 < name.size &&
+        (name.at[lead] == 'Z' ||
+         (name.at[lead] == 'R' && strchr("CMXYNIB", name.at[lead + 1]) && name.at[lead + 1])))
+        return true;
+    return fp_text_equals(name, "_Z") || fp_text_has(name, " _Z") || fp_text_has(name, "$jit$") ||
+           (fp_text_begins(name, "?") && fp_text_has(name, "@@"));
 }
 
 static void judge_names(struct fp_check *check, const struct fp_intern *names) {
@@ -496,7 +534,11 @@ static void judge_names(struct fp_check *check, const struct fp_intern *names) {
 }
 
 static void judge_times(struct fp_check *check) {
-    const int64_t day_ns = 86400LL * 1000000000;
+    const int64_t day_ns = 86400LL * 1000000000, ms_ns = 1000000;
+    if (check->untimed && check->nearest_ns >= ms_ns && check->nearest_ns < day_ns) {
+        fp_check_find(check, FP_RULE_ZERO_TIME, check->untimed_event, check->untimed_byte, fp_text_of(""));
+        check->findings[FP_RULE_ZERO_TIME].count = check->untimed;
+    }
     if (!check->zero_times || check->nearest_ns < day_ns)
         return;
     fp_check_find(check, FP_RULE_ZERO_TIME, check->zero_event, check->zero_byte, fp_text_of(""));
@@ -566,7 +608,7 @@ static const uint8_t torch_only[] = {
     FP_RULE_MISSING_FIELDS,      FP_RULE_LAUNCH_WITHOUT_WORK, FP_RULE_COPY_WITHOUT_WORK,
     FP_RULE_WORK_WITHOUT_LAUNCH, FP_RULE_EDGE_LOSS,           FP_RULE_NO_CORRELATION,
     FP_RULE_CORRELATION_ZERO,    FP_RULE_OWNER_MISSING,       FP_RULE_FLOW_START_ON_LAUNCH,
-    FP_RULE_FLOW_END_ON_WORK,
+    FP_RULE_FLOW_END_ON_WORK,    FP_RULE_LAUNCH_CAPTURED,
 };
 
 // Torch's files by what their producer leaves: a key of Kineto's header, its span, or its categories for both
@@ -590,11 +632,12 @@ static void forget(struct fp_check *check, enum fp_check_rule rule) {
 
 // What only the absence of something tells, and a part of a file lacks by choice.
 static const uint8_t absences[] = {
-    FP_RULE_NO_DEVICE_WORK, FP_RULE_LAUNCH_WITHOUT_WORK, FP_RULE_COPY_WITHOUT_WORK,
-    FP_RULE_EDGE_LOSS,      FP_RULE_WORK_WITHOUT_LAUNCH, FP_RULE_FLOW_END_ON_WORK,
-    FP_RULE_FLOW_END_ALONE, FP_RULE_FLOW_START_ALONE,    FP_RULE_FLOW_START_ON_LAUNCH,
-    FP_RULE_OWNER_MISSING,  FP_RULE_LEDGER_MISMATCH,     FP_RULE_CAP,
-    FP_RULE_ONLY_METADATA,  FP_RULE_EMPTY_LIST,          FP_RULE_NO_SLICES,
+    FP_RULE_NO_DEVICE_WORK,  FP_RULE_LAUNCH_WITHOUT_WORK, FP_RULE_COPY_WITHOUT_WORK,
+    FP_RULE_EDGE_LOSS,       FP_RULE_WORK_WITHOUT_LAUNCH, FP_RULE_FLOW_END_ON_WORK,
+    FP_RULE_FLOW_END_ALONE,  FP_RULE_FLOW_START_ALONE,    FP_RULE_FLOW_START_ON_LAUNCH,
+    FP_RULE_OWNER_MISSING,   FP_RULE_LEDGER_MISMATCH,     FP_RULE_CAP,
+    FP_RULE_ONLY_METADATA,   FP_RULE_EMPTY_LIST,          FP_RULE_NO_SLICES,
+    FP_RULE_LAUNCH_CAPTURED,
 };
 
 void fp_check_of_part(struct fp_check *check) {
@@ -650,11 +693,12 @@ int fp_check_finish(struct fp_check *check, struct fp_reader *reader) {
     struct fp_reader_summary summary;
     fp_reader_summarise(reader, &summary);
     check->resolution_ns = summary.whole_microseconds ? 1000 : 1;
+    fp_check_captures_settle(&check->captures);
     int code = fp_lanes_judge(check, reader);
     if (!code)
         code = fp_flows_judge(check, reader);
     if (!code)
-        code = judge_launches(check, names);
+        code = judge_launches(check, reader, names);
     if (!code)
         code = judge_work(check, names);
     if (code)

@@ -21,6 +21,8 @@
     X(FLOW_START_ALONE, "flow-start-alone", NOTE, "flow starts without an end")                              \
     X(FLOW_BACKWARDS, "flow-backwards", WARNING,                                                             \
       "device work that begins before its launch: the two clocks differ")                                    \
+    X(FLOW_ENDS_FIRST, "flow-ends-first", NOTE,                                                              \
+      "flows between host slices whose end lies before their start: no arrow")                               \
     X(FLOW_TWO_STARTS, "flow-two-starts", ERROR,                                                             \
       "two flow starts and no end: the work's half is written as a start")                                   \
     X(ID_CLASH, "id-clash", WARNING, "flow ids used by two launches: two producers count in one space")      \
@@ -29,6 +31,8 @@
       "counters of each kernel (CUPTI's range profiler) instead of device records")                          \
     X(NO_DEVICE_WORK, "no-device-work", ERROR,                                                               \
       "launches but not one device record: the device tracer gave nothing")                                  \
+    X(LAUNCH_CAPTURED, "launch-captured", NOTE,                                                              \
+      "launches recorded into a graph (stream capture): they start no work themselves")                      \
     X(LAUNCH_WITHOUT_WORK, "launch-without-work", WARNING, "launches whose kernel is not in the file")       \
     X(COPY_WITHOUT_WORK, "copy-without-work", NOTE,                                                          \
       "copy and fill calls without a device record: small ones have none")                                   \
@@ -55,7 +59,7 @@
     X(ZERO_TIME, "zero-time", WARNING, "events at time 0 while all others are far away")                     \
     X(NO_PHASE, "no-phase", WARNING, "events without ph, or with one that the format does not know")         \
     X(DUPLICATE_METADATA, "duplicate-metadata", NOTE, "metadata that is repeated word for word")             \
-    X(MANGLED_NAMES, "mangled-names", NOTE, "distinct kernel names that are still mangled")                  \
+    X(MANGLED_NAMES, "mangled-names", NOTE, "distinct names that are still mangled")                         \
     X(MISSING_FIELDS, "missing-fields", NOTE,                                                                \
       "events without a field that their kind has in torch's traces")                                        \
     X(OWNER_MISSING, "owner-missing", NOTE, "device work whose operator (External id) is not in the file")   \

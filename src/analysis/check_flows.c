@@ -86,11 +86,15 @@ static int keep_lag(struct fp_flows *flows, int64_t at_ns, int64_t lag_ns, uint6
     return 0;
 }
 
-static int pair(struct fp_check *check, uint64_t event, uint64_t byte, int64_t start_ns, int64_t end_ns,
-                uint32_t end_lane) {
+static int pair(struct fp_check *check, const struct fp_flow_space *space, uint64_t event, uint64_t byte,
+                int64_t start_ns, int64_t end_ns, uint32_t end_lane) {
     check->flows.pairs++;
     if (end_ns >= start_ns)
         return 0;
+    if (space->category != FP_CAT_AC2G) { // no device's clock in it
+        fp_check_find(check, FP_RULE_FLOW_ENDS_FIRST, event, byte, fp_text_of(""));
+        return 0;
+    }
     fp_check_find(check, FP_RULE_FLOW_BACKWARDS, event, byte, fp_text_of(""));
     return keep_lag(&check->flows, start_ns, end_ns - start_ns, check->lanes[end_lane].device);
 }
@@ -160,7 +164,7 @@ static int add_start(struct fp_check *check, struct fp_flow_space *space, const 
         return -ENOMEM;
     struct fp_half *end = fp_halves_find(&space->ends, key);
     if (end) {
-        int code = pair(check, end->event, end->byte, event->ts_ns, end->ts_ns, end->lane);
+        int code = pair(check, space, end->event, end->byte, event->ts_ns, end->ts_ns, end->lane);
         check->flows.pairs += end->more; // a graph's kernels
         fp_halves_remove(&space->ends, end);
         return code;
@@ -175,7 +179,7 @@ static int add_end(struct fp_check *check, struct fp_flow_space *space, const st
         return -ENOMEM;
     struct fp_half *start = fp_halves_find(&space->starts, key);
     if (start) {
-        int code = pair(check, event->number, event->byte, start->ts_ns, event->ts_ns, event->lane);
+        int code = pair(check, space, event->number, event->byte, start->ts_ns, event->ts_ns, event->lane);
         if (start->more)
             start->more--;
         else
@@ -242,32 +246,58 @@ int fp_flows_add_bound(struct fp_check *check, const struct fp_trace_event *even
     return code;
 }
 
-// The kind of the slice that begins at a lane and time, looked for among all of the lane's.
+// Where a time stands among slices in order: the first that begins at it or later.
+static size_t place_among(const struct fp_slices *slices, int64_t ts_ns) {
+    size_t low = 0, high = slices ? slices->count : 0;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (fp_slices_get(slices, middle).start_ns < ts_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static uint8_t kind_of_slice(const struct fp_check *check, enum fp_slice_sort sort,
+                             const struct fp_slice *slice) {
+    if (sort == SORT_CALLS)
+        return slice->group < check->name_kind_room ? check->name_kinds[slice->group] : KIND_CALL;
+    return sort == SORT_WORK ? KIND_KERNEL : KIND_OTHER;
+}
+
+// The call or work that a time lies within, where it is one of the last that began before.
+static uint8_t kind_around(const struct fp_check *check, const struct fp_check_lane *lane, int64_t ts_ns) {
+    static const enum fp_slice_sort order[] = { SORT_WORK, SORT_CALLS };
+    for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
+        const struct fp_slices *slices = lane->slices[order[i]];
+        size_t at = place_among(slices, ts_ns);
+        for (int back = 0; back < 4 && at--; back++) {
+            struct fp_slice slice = fp_slices_get(slices, at);
+            if (ts_ns <= slice.start_ns + slice.dur_ns)
+                return kind_of_slice(check, order[i], &slice);
+        }
+    }
+    return KIND_NONE;
+}
+
+// The kind of the slice that begins at a lane and time, looked for among all of the lane's; else of the one around.
 static uint8_t kind_at(const struct fp_check *check, uint32_t lane_place, int64_t ts_ns) {
     static const enum fp_slice_sort order[] = { SORT_WORK, SORT_CALLS, SORT_OPERATORS, SORT_OTHERS,
                                                 SORT_PYTHON };
     if (lane_place >= check->lane_count)
         return KIND_NONE;
+    const struct fp_check_lane *lane = &check->lanes[lane_place];
     for (size_t i = 0; i < SORT_COUNT; i++) {
-        const struct fp_slices *slices = check->lanes[lane_place].slices[order[i]];
-        size_t low = 0, high = slices ? slices->count : 0;
-        while (low < high) {
-            size_t middle = low + (high - low) / 2;
-            if (fp_slices_get(slices, middle).start_ns < ts_ns)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        if (!slices || low == slices->count)
+        const struct fp_slices *slices = lane->slices[order[i]];
+        size_t at = place_among(slices, ts_ns);
+        if (!slices || at == slices->count)
             continue;
-        struct fp_slice slice = fp_slices_get(slices, low);
-        if (slice.start_ns != ts_ns)
-            continue;
-        if (order[i] == SORT_CALLS && slice.group < check->name_kind_room)
-            return check->name_kinds[slice.group];
-        return order[i] == SORT_WORK ? KIND_KERNEL : order[i] == SORT_CALLS ? KIND_CALL : KIND_OTHER;
+        struct fp_slice slice = fp_slices_get(slices, at);
+        if (slice.start_ns == ts_ns)
+            return kind_of_slice(check, order[i], &slice);
     }
-    return KIND_NONE;
+    return kind_around(check, lane, ts_ns);
 }
 
 // A half can also stand at the start of an operator that begins in the same microsecond as its call.
@@ -291,8 +321,10 @@ static enum fp_check_rule rule_of(const struct fp_flow_space *space, bool start,
 // A lone half as a finding. Work whose call is in the file has not lost its launch: only the start is not
 // written.
 static void find_lone(struct fp_check *check, const struct fp_flow_space *space, bool start, uint64_t id,
-                      uint32_t id_text, uint64_t event, uint64_t byte, uint8_t kind) {
+                      uint32_t id_text, uint64_t event, uint64_t byte, uint8_t kind, bool captured) {
     enum fp_check_rule rule = rule_of(space, start, kind);
+    if (rule == FP_RULE_FLOW_START_ON_LAUNCH && kind == KIND_LAUNCH && captured)
+        rule = FP_RULE_FLOW_START_ON_CALL;
     if (rule == FP_RULE_FLOW_END_ON_WORK && fp_idset_has(&check->called, id))
         rule = FP_RULE_FLOW_END_ALONE;
     char text[110];
@@ -305,7 +337,12 @@ static void find_lone(struct fp_check *check, const struct fp_flow_space *space,
     fp_check_find(check, rule, event, byte, fp_text_of(text));
 }
 
-static void judge_extras(struct fp_check *check) {
+static bool is_captured(const struct fp_check *check, const struct fp_reader *reader, uint32_t lane,
+                        int64_t ts_ns) {
+    return fp_check_captures_hold(&check->captures, &fp_reader_lane(reader, lane)->pid, ts_ns);
+}
+
+static void judge_extras(struct fp_check *check, const struct fp_reader *reader) {
     struct fp_flows *flows = &check->flows;
     for (uint32_t i = 0; i < flows->extra_count; i++) {
         struct fp_extra_half *extra = &flows->extras[i];
@@ -318,11 +355,13 @@ static void judge_extras(struct fp_check *check) {
         if (extra->start && space->category == FP_CAT_AC2G && check->findings[FP_RULE_FLOW_TWO_STARTS].count)
             continue; // told as two starts
         uint8_t kind = tells_nothing(extra->kind) ? kind_at(check, extra->lane, extra->ts_ns) : extra->kind;
-        find_lone(check, space, extra->start, extra->id, extra->text, extra->event, extra->byte, kind);
+        find_lone(check, space, extra->start, extra->id, extra->text, extra->event, extra->byte, kind,
+                  is_captured(check, reader, extra->lane, extra->ts_ns));
     }
 }
 
-static int judge_lone(struct fp_check *check, struct fp_flow_space *space, bool start) {
+static int judge_lone(struct fp_check *check, const struct fp_reader *reader, struct fp_flow_space *space,
+                      bool start) {
     struct fp_halves *halves = start ? &space->starts : &space->ends;
     struct fp_half **list = fp_check_in_order(halves);
     if (!list)
@@ -334,7 +373,8 @@ static int judge_lone(struct fp_check *check, struct fp_flow_space *space, bool 
         // A start that met its end and was used again waits for nothing.
         if (start && space->category != FP_CAT_AC2G && fp_idset_has(&space->ended, half->id))
             continue;
-        find_lone(check, space, start, half->id, half->name_id, half->event, half->byte, half->kind);
+        find_lone(check, space, start, half->id, half->name_id, half->event, half->byte, half->kind,
+                  is_captured(check, reader, half->lane, half->ts_ns));
     }
     free(list);
     return 0;
@@ -397,7 +437,6 @@ static void describe_lags(struct fp_check *check) {
 }
 
 int fp_flows_judge(struct fp_check *check, const struct fp_reader *reader) {
-    (void)reader;
     struct fp_flows *flows = &check->flows;
     for (uint32_t i = 0; i < flows->second_count; i++) {
         struct fp_second_start *second = &flows->seconds[i];
@@ -411,12 +450,12 @@ int fp_flows_judge(struct fp_check *check, const struct fp_reader *reader) {
     for (uint32_t i = 0; i < flows->space_count; i++) {
         // Where second halves are written as starts, the lone starts are the same finding once more.
         if (!(two_starts && flows->spaces[i].category == FP_CAT_AC2G) &&
-            judge_lone(check, &flows->spaces[i], true) != 0)
+            judge_lone(check, reader, &flows->spaces[i], true) != 0)
             return -ENOMEM;
-        if (judge_lone(check, &flows->spaces[i], false) != 0)
+        if (judge_lone(check, reader, &flows->spaces[i], false) != 0)
             return -ENOMEM;
     }
-    judge_extras(check);
+    judge_extras(check, reader);
     if (flows->backwards)
         describe_lags(check);
     return 0;

@@ -1,6 +1,7 @@
 // check_internal.h - what the rooms of the check share.
 //
-// Private to src/analysis: check.c (events), check_flows.c (pairs of flows), check_lanes.c (slices that
+// Private to src/analysis: check.c (events), check_flows.c (pairs of flows), check_captures.c
+// (launches into graphs), check_lanes.c (slices that
 // overlap), check_header.c (what stands beside the events).
 #ifndef FLAGPROF_ANALYSIS_CHECK_INTERNAL_H
 #define FLAGPROF_ANALYSIS_CHECK_INTERNAL_H
@@ -21,6 +22,8 @@ enum fp_slice_kind {
     KIND_GRAPH_LAUNCH,
     KIND_COPY_CALL,
     KIND_SYNC_CALL,
+    KIND_BEGIN_CAPTURE,
+    KIND_END_CAPTURE,
     KIND_CALL,
     KIND_KERNEL,
     KIND_COPY,
@@ -34,8 +37,9 @@ struct fp_check_lane {
     struct fp_slices *marks;
     int64_t last_ts_ns; // of the last slice, for the flow half that follows it
     uint8_t last_kind;
-    bool on_device, device_known;
-    uint64_t device;
+    bool on_device, device_known, stream_known;
+    bool mixed; // its work ran in more than one stream: slices that overlap say nothing
+    uint64_t device, stream;
     // The flow half that came last and found no slice yet: the slice may follow.
     struct {
         bool waits;
@@ -89,6 +93,18 @@ struct fp_flows {
     struct fp_intern *texts; // of ids that are no numbers; NULL until there is one
 };
 
+// A call that begins or ends a capture; once settled, a span of captures.
+struct fp_check_capture {
+    uint64_t process;
+    int64_t from_ns, to_ns;
+    bool begins;
+};
+
+struct fp_check_captures {
+    struct fp_check_capture *list;
+    uint32_t count, room;
+};
+
 // The profiler's own span, one for each rank of a merged file.
 struct fp_check_window {
     uint32_t lane;
@@ -110,6 +126,7 @@ struct fp_check {
     uint32_t name_kind_room;
 
     struct fp_flows flows;
+    struct fp_check_captures captures;
     struct fp_idset called, worked; // correlations of host calls and of work
     struct fp_halves waiting_launches, waiting_work;
     struct fp_idset operators; // External ids
@@ -121,7 +138,8 @@ struct fp_check {
     int64_t first_launch_ns, last_launch_ns;
     int64_t zero_correlation_ns;
     uint64_t zero_times, zero_event, zero_byte;
-    int64_t nearest_ns; // to time 0, of all other events
+    uint64_t untimed, untimed_event, untimed_byte; // device work at time 0 without a length
+    int64_t nearest_ns;                            // to time 0, of all other events
     struct fp_check_window *windows;
     uint32_t window_count, window_room;
     struct fp_check_rank *ranks;
@@ -140,6 +158,13 @@ void fp_check_detail(struct fp_check *check, enum fp_check_rule rule, const char
 struct fp_check_lane *fp_check_lane(struct fp_check *check, uint32_t lane); // NULL when memory is out
 int fp_check_keep(struct fp_slices **slices, struct fp_slice slice);
 struct fp_half **fp_check_in_order(const struct fp_halves *halves); // to be freed; NULL when memory is out
+
+int fp_check_captures_add(struct fp_check_captures *captures, const struct fp_trace_event *event,
+                          bool begins);
+void fp_check_captures_settle(
+    struct fp_check_captures *captures); // after the last event, before the first question
+bool fp_check_captures_hold(const struct fp_check_captures *captures, const struct fp_trace_id *pid,
+                            int64_t ts_ns);
 
 int fp_flows_add(struct fp_check *check, const struct fp_trace_event *event, struct fp_check_lane *lane);
 int fp_flows_add_bound(struct fp_check *check, const struct fp_trace_event *event); // bind_id on a slice

@@ -30,22 +30,34 @@ static void find_slice(struct fp_check *check, const struct fp_reader *reader, e
     fp_check_find(check, rule, slice->id, 0, fp_text_of(text));
 }
 
-// From compute capability 9.0 on, kernels of one stream may overlap (programmatic dependent launch).
-static bool overlap_is_legal(const struct fp_reader *reader) {
+// AMD's cards have a computeMajor of 9 and more too, and no programmatic dependent launch.
+static bool device_may_overlap(struct fp_text device) {
+    struct fp_trace_field major, name;
+    int64_t value;
+    if (fp_json_find(device, "name", &name) && fp_text_begins(fp_field_text(&name), "AMD"))
+        return false;
+    return fp_json_find(device, "computeMajor", &major) && fp_field_i64(&major, &value) && value >= 9;
+}
+
+// From compute capability 9.0 on, kernels of one stream may overlap (programmatic dependent launch). The lane's own
+// device decides, where the header lists it; else all that it lists.
+static bool overlap_is_legal(const struct fp_reader *reader, const struct fp_check_lane *lane) {
     const struct fp_trace_header *header = fp_reader_header_named(reader, "deviceProperties");
-    struct fp_trace_field device, major;
+    struct fp_trace_field device, id;
     if (!header)
         return false;
     struct fp_json_walk walk = fp_json_walk_begin(header->value);
-    bool legal = false;
+    bool all = true, any = false;
     while (fp_json_walk_next(&walk, &device)) {
-        int64_t value;
-        if (!fp_json_find(fp_field_text(&device), "computeMajor", &major) || !fp_field_i64(&major, &value) ||
-            value < 9)
-            return false;
-        legal = true;
+        uint64_t number;
+        bool legal = device_may_overlap(fp_field_text(&device));
+        if (lane->device_known && fp_json_find(fp_field_text(&device), "id", &id) &&
+            fp_field_u64(&id, &number) && number == lane->device)
+            return legal;
+        all &= legal;
+        any = true;
     }
-    return legal;
+    return any && all;
 }
 
 static void judge_stream(struct fp_check *check, const struct fp_reader *reader, uint32_t lane,
@@ -238,8 +250,7 @@ static void tell_sum(struct fp_check *check, enum fp_check_rule rule, const stru
 }
 
 int fp_lanes_judge(struct fp_check *check, struct fp_reader *reader) {
-    struct overlap overlap = { 0 }, crossing = { 0 }, outside = { 0 };
-    enum fp_check_rule rule = overlap_is_legal(reader) ? FP_RULE_STREAM_OVERLAP_PDL : FP_RULE_STREAM_OVERLAP;
+    struct overlap overlap = { 0 }, dependent = { 0 }, crossing = { 0 }, outside = { 0 };
     int code = 0;
     for (uint32_t i = 0; !code && i < check->lane_count; i++) {
         struct fp_check_lane *lane = &check->lanes[i];
@@ -248,14 +259,19 @@ int fp_lanes_judge(struct fp_check *check, struct fp_reader *reader) {
             if (lane->slices[sort])
                 fp_slices_sort(lane->slices[sort]);
         if (!code && lane->slices[SORT_WORK]) {
-            judge_stream(check, reader, i, rule, &overlap);
+            bool legal = !lane->mixed && overlap_is_legal(reader, lane);
+            if (!lane->mixed)
+                judge_stream(check, reader, i, legal ? FP_RULE_STREAM_OVERLAP_PDL : FP_RULE_STREAM_OVERLAP,
+                             legal ? &dependent : &overlap);
             judge_window(check, reader, i, &outside);
         }
         if (!code && !lane->on_device)
             code = judge_thread(check, reader, i, &crossing);
     }
     if (overlap.count)
-        tell_sum(check, rule, &overlap, "overlap in", "stream");
+        tell_sum(check, FP_RULE_STREAM_OVERLAP, &overlap, "overlap in", "stream");
+    if (dependent.count)
+        tell_sum(check, FP_RULE_STREAM_OVERLAP_PDL, &dependent, "overlap in", "stream");
     if (crossing.count)
         tell_sum(check, FP_RULE_CROSSING, &crossing, "cross on", "thread");
     if (outside.count)

@@ -38,6 +38,10 @@ static const char *const explanations[FP_RULE_COUNT] = {
         "The device's clock runs ahead of the host's. All lags alike: a constant skew. Growing lags: drift. "
         "Durations and\n"
         "busy times are right, launch latencies are not, and Perfetto draws no arrow.\n",
+    [FP_RULE_FLOW_ENDS_FIRST] =
+        "A flow of a category other than launches, whose two ends stand in the wrong order: the producer "
+        "mixed "
+        "them up, used an id again, or took the times from two clocks. Viewers draw no arrow.\n",
     [FP_RULE_FLOW_TWO_STARTS] =
         "Both halves of a pair are written as starts (ph s), as some ROCm builds of Kineto do. The pair is "
         "joined by its\n"
@@ -59,6 +63,10 @@ static const char *const explanations[FP_RULE_COUNT] = {
         "Kineto's range profiler measures counters for each kernel and records no kernels, copies or fills "
         "meanwhile.\n"
         "The ranges carry the counters; launches have no device work, and none is missing.\n",
+    [FP_RULE_LAUNCH_CAPTURED] =
+        "Between the calls that begin and end a stream's capture, launches and copies are written into a "
+        "graph. "
+        "They have a call and no device work; the graph's launch starts the work. Nothing is missing.\n",
     [FP_RULE_LAUNCH_WITHOUT_WORK] = "A launch call with a correlation that no device work carries: the "
                                     "record was dropped, or the kernel ran after\n"
                                     "the recording ended. Their device time is missing from every sum.\n",

@@ -66,6 +66,10 @@ enum fp_call_kind fp_name_call_kind(struct fp_text call) {
         const char *word;
         enum fp_call_kind kind;
     } rows[] = {
+        { "BeginCapture", FP_CALL_BEGIN_CAPTURE },
+        { "CaptureBegin", FP_CALL_BEGIN_CAPTURE }, // aclmdlRICaptureBegin
+        { "EndCapture", FP_CALL_END_CAPTURE },
+        { "CaptureEnd", FP_CALL_END_CAPTURE },
         { "Synchronize", FP_CALL_SYNCHRONISE },
         { "StreamWaitEvent", FP_CALL_SYNCHRONISE },
         { "EventQuery", FP_CALL_OTHER },

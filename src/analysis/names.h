@@ -23,7 +23,9 @@ enum fp_call_kind {
     FP_CALL_LAUNCH, // starts a kernel
     FP_CALL_GRAPH,  // starts a graph: any number of kernels, copies and fills
     FP_CALL_COPY,   // starts a copy or a fill (which small or pageable ones may do without a device record)
-    FP_CALL_SYNCHRONISE, // waits
+    FP_CALL_SYNCHRONISE,   // waits
+    FP_CALL_BEGIN_CAPTURE, // from here on a stream's work is recorded into a graph
+    FP_CALL_END_CAPTURE,
 };
 
 // What an API call does, by its name: cuda*, cu*, hip*, mu*, aclrt*, zeCommandList*, ur*, tops*, mc* and

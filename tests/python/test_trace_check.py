@@ -472,3 +472,78 @@ def test_what_was_lost_beside_the_events_is_not_shown(run_cli, tmp_path):
     for form in ("table", "json", "csv"):
         done = run_cli("check", path, "--format", form)
         assert done.returncode == 1 and "hf_hidden" not in done.stdout + done.stderr
+
+
+def call(name, ts, correlation, **more):
+    return {"ph": "X", "cat": "cuda_runtime", "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": 5, "args": {"correlation": correlation}, **more}
+
+
+def kernel(ts, dur=10, correlation=0, device=0, stream=7, **more):
+    return {"ph": "X", "cat": "kernel", "name": "k", "pid": device, "tid": stream, "ts": ts, "dur": dur,
+            "args": {"device": device, "stream": stream, "correlation": correlation}, **more}  # fmt: skip
+
+
+def arrow(phase, ts, number, pid=1, tid=1, cat="ac2g"):
+    return {"ph": phase, "id": number, "cat": cat, "name": cat, "pid": pid, "tid": tid, "ts": ts}
+
+
+def torch_file(tmp_path, events, **header):
+    return written(tmp_path, json.dumps({"schemaVersion": 1, **header, "traceEvents": events}))
+
+
+CAPTURE = [call("cudaStreamBeginCapture", 10, 1), call("cudaLaunchKernel", 20, 2), arrow("s", 20, 2), call("cudaMemcpyAsync", 30, 3),
+           call("cudaStreamEndCapture", 40, 4)]  # fmt: skip
+REPLAY = [call("cudaGraphLaunch", 100, 5), arrow("s", 100, 5), kernel(130, correlation=5), arrow("f", 130, 5, 0, 7)]
+
+
+def test_launches_into_a_graph_have_lost_no_kernel(run_cli, tmp_path):
+    for events in (CAPTURE + REPLAY, REPLAY + CAPTURE[1:], CAPTURE[:-1] + [kernel(60, correlation=9), call("cudaLaunchKernel", 5, 9)], CAPTURE):
+        found, status, _ = findings_of(run_cli, torch_file(tmp_path, events))
+        assert status == 0 and found["launch-captured"]["count"] == 2
+        assert not {"launch-without-work", "copy-without-work", "flow-start-on-launch", "no-device-work"} & set(found)
+    found, _, _ = findings_of(run_cli, torch_file(tmp_path, CAPTURE + REPLAY + [call("cudaLaunchKernel", 60, 8)]))
+    assert found["launch-without-work"]["count"] == 1
+    found, status, _ = findings_of(run_cli, torch_file(tmp_path, CAPTURE + REPLAY[:2]))
+    assert status == 1 and found["no-device-work"]["count"] == 1  # the graph was launched
+
+
+NEW, OLD, AMD = {"name": "NVIDIA H100", "computeMajor": 9}, {"name": "A100", "computeMajor": 8}, {"name": "AMD Instinct MI300X", "computeMajor": 9}
+
+
+@pytest.mark.parametrize("properties, legal", [([NEW, OLD], True), ([OLD, NEW], False), ([AMD], False), ([], False), ([NEW], True)])
+def test_overlap_is_judged_by_the_device_it_is_on(run_cli, tmp_path, properties, legal):
+    events = [call("cudaLaunchKernel", 1, 1), call("cudaLaunchKernel", 9, 2), kernel(30, 50, 1), kernel(60, 50, 2)]
+    listed = [{"id": at, **row} for at, row in enumerate(properties)]
+    found, _, _ = findings_of(run_cli, torch_file(tmp_path, events, deviceProperties=listed))
+    assert {rule for rule in found if rule.startswith("stream-overlap")} == {"stream-overlap-pdl" if legal else "stream-overlap"}
+
+
+def test_work_of_two_streams_in_one_row_may_overlap(run_cli, tmp_path):
+    events = [call("cudaLaunchKernel", 1, 1), call("cudaLaunchKernel", 9, 2), kernel(30, 50, 1, tid="gpu"), kernel(60, 50, 2, stream=8, tid="gpu")]
+    assert "stream-overlap" not in findings_of(run_cli, torch_file(tmp_path, events))[0]
+
+
+def test_work_without_a_time_is_found_in_files_that_begin_near_zero(run_cli, tmp_path):
+    events = [call("cudaLaunchKernel", 5000000, 1), call("cudaLaunchKernel", 5000020, 2), kernel(5000030, 10, 1), kernel(0, 0, 2)]
+    assert findings_of(run_cli, torch_file(tmp_path, events))[0]["zero-time"]["count"] == 1
+    events[-1] = kernel(5000050, 0, 2)
+    assert "zero-time" not in findings_of(run_cli, torch_file(tmp_path, events))[0]
+
+
+def test_a_reversed_flow_between_host_slices_is_no_matter_of_clocks(run_cli, tmp_path):
+    flow = [arrow("s", 20, 1, cat="mine"), arrow("f", 10, 1, tid=2, cat="mine")]
+    found, _, _ = findings_of(run_cli, written(tmp_path, json.dumps([json.loads(FIRST), *flow])))
+    assert found["flow-ends-first"]["severity"] == "note" and "flow-backwards" not in found
+
+
+@pytest.mark.parametrize("name, rule", [("cudaLaunchKernel", "flow-start-on-launch"), ("cudaEventRecord", "flow-start-on-call")])
+def test_a_half_within_a_slice_is_judged_by_that_slice(run_cli, tmp_path, name, rule):
+    events = [call("cudaLaunchKernel", 1, 1), kernel(30, 10, 1), call(name, 50, 2), arrow("s", 53, 2)]
+    assert findings_of(run_cli, torch_file(tmp_path, events))[0][rule]["count"] == 1
+
+
+@pytest.mark.parametrize("name, mangled", [("_Z3fooi", True), ("__Z3fooi", True), ("_RNvCs12_5crate3foo", True), ("?foo@@YAXH@Z", True), ("_Z", True),
+                                           ("_Reduce", False), ("_run", False), ("what?@@", False), ("__init__", False), ("Z", False)])  # fmt: skip
+def test_names_count_as_mangled_whoever_mangled_them(run_cli, tmp_path, name, mangled):
+    found, _, _ = findings_of(run_cli, torch_file(tmp_path, [kernel(5, correlation=1, name=name), call("cudaLaunchKernel", 1, 1)]))
+    assert ("mangled-names" in found) == mangled
