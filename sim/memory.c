@@ -278,6 +278,8 @@ static int copy_call(flagsim_api api, void *dst, const void *src, size_t bytes, 
     call_enter(&call);
     if (!kind_agrees(kind, facts.copy) || (bytes && (!dst || !src)))
         return call_end(&call, -EINVAL);
+    if (!bytes) // does nothing and leaves no record, as cudaMemsetAsync does [MEASURED, H200]
+        return call_end(&call, 0);
     result = put_memory(work_copy(dst, src, &facts), stream, &call, api == FLAGSIM_API_MEMCPY);
     return call_end(&call, result);
 }
@@ -317,6 +319,8 @@ static int set_call(flagsim_api api, void *dst, int value, size_t bytes, struct 
     call_enter(&call);
     if (facts.dst_memory == FLAGSIM_MEMORY_PAGEABLE)
         return call_end(&call, -EINVAL);
+    if (!bytes)
+        return call_end(&call, 0);
     result = put_memory(work_set(dst, &facts), stream, &call, api == FLAGSIM_API_MEMSET);
     return call_end(&call, result);
 }

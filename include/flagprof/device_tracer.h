@@ -90,6 +90,7 @@ enum fp_field_bit {
     FP_HAS_RESULT = 1 << 3,     // host call: what it returned
     FP_BEGINS_CAPTURE = 1 << 4, // host call: launches of this thread are captured into a graph from here on,
     FP_ENDS_CAPTURE = 1 << 5,   // until here: they start no device work
+    FP_MAY_MOVE_NOTHING = 1 << 6, // host call: a copy or a set, which starts nothing where it is of 0 bytes
     FP_HAS_FRAMEWORK_ID = 1 << 7,
     FP_IS_LAUNCH = 1 << 8,   // host call of a sort that starts device work (launch, copy, set, graph launch)
     FP_HAS_ARROW = 1 << 9,   // set by the join: both ends of the arrow are in the recording

@@ -179,8 +179,13 @@ static bool count_idle_launches(struct fp_store *store, const struct host_calls 
             if (at >= store->count)
                 break;
             const struct fp_record *call = &store->records[at];
-            if (inside(call, window) && is_idle(store, &hosts->index, &captures, at, &hint))
-                store->ledger.rows[fp_record_kind(call)].unpaired++;
+            if (!inside(call, window) || !is_idle(store, &hosts->index, &captures, at, &hint))
+                continue;
+            struct fp_ledger_row *row = &store->ledger.rows[fp_record_kind(call)];
+            if (fp_record_has(call, FP_MAY_MOVE_NOTHING))
+                row->unpaired_moves++;
+            else
+                row->unpaired++;
         }
     fp_captures_free(&captures);
     return true;

@@ -108,6 +108,16 @@ static void add_losses(struct text *text, const struct fp_ledger *ledger) {
             ledger->details_lost);
 }
 
+// Of these a recording cannot tell whether a record is missing: a vendor says nothing of what moves nothing.
+static void add_moves(struct text *text, const struct fp_ledger *ledger) {
+    uint64_t moves = 0;
+    for (int kind = 0; kind < FP_KIND_COUNT; kind++)
+        moves += ledger->rows[kind].unpaired_moves;
+    if (moves)
+        add(text, "; %" PRIu64 " %s, as of 0 bytes", moves,
+            moves == 1 ? "copy or set without device work" : "copies or sets without device work");
+}
+
 static void add_seconds_away(struct text *text, const struct fp_ledger *ledger) {
     double away = (double)ledger->nearest_outside_ns / 1e9;
     add(text,
@@ -135,6 +145,7 @@ int fp_ledger_sentence(const struct fp_ledger *ledger, char *buffer, size_t capa
         outside += ledger->rows[kind].outside_window;
     if (outside)
         add(&text, "; %" PRIu64 " outside the window", outside);
+    add_moves(&text, ledger);
     if (ledger->complete) {
         add(&text, "; nothing is missing");
     } else {
@@ -154,10 +165,12 @@ static void add_row_json(struct text *text, int kind, const struct fp_ledger_row
         kind_words[kind].key, row->seen, row->kept, row->outside_window);
     for (int reason = 0; reason < FP_LOSS_COUNT; reason++)
         add(text, ", \"%s\": %" PRIu64, loss_words[reason], row->lost[reason]);
-    add(text, ", \"no_memory\": %" PRIu64 ", \"%s\": %" PRIu64 "}", row->no_memory,
-        fp_kind_is_host_call((enum fp_kind)kind) ? "launches_without_device_work"
-                                                 : "device_work_without_launch",
-        row->unpaired);
+    bool host = fp_kind_is_host_call((enum fp_kind)kind);
+    add(text, ", \"no_memory\": %" PRIu64 ", \"%s\": %" PRIu64, row->no_memory,
+        host ? "launches_without_device_work" : "device_work_without_launch", row->unpaired);
+    if (host)
+        add(text, ", \"moves_without_device_work\": %" PRIu64, row->unpaired_moves);
+    add(text, "}");
 }
 
 int fp_ledger_json(const struct fp_ledger *ledger, char *buffer, size_t capacity) {

@@ -13,10 +13,14 @@ enum fp_call_sort {
     FP_CALL_QUIET = 2,         // torch on CUDA does not show it
     FP_CALL_CAPTURE_BEGIN = 4, // what follows until the end is put into a graph, not run
     FP_CALL_CAPTURE_END = 8,
+    FP_CALL_MOVE = 16, // a copy or a set: of 0 bytes it starts nothing
 };
 
 // Bits of enum fp_call_sort; 0 for a name that does not begin with `prefix`, or is NULL. Underscores before
 // the prefix are passed over.
 unsigned fp_call_sorts(const char *prefix, const char *name);
+
+// What an event of a call of these sorts says of it, in bits of enum fp_field_bit.
+uint32_t fp_call_fields(unsigned sorts);
 
 #endif

@@ -246,11 +246,11 @@ static uint32_t capture_field(const char *name) {
 }
 
 static void emit_call(struct fp_mspti_decoder *decoder, const struct fp_sink *sink, const struct call *call,
-                      fp_vendor_id id, bool is_launch) {
+                      fp_vendor_id id, uint32_t fields) {
     const char *name = text_at(decoder, call->name);
     struct fp_event event = {
         .kind = FP_KIND_RUNTIME,
-        .fields = capture_field(name) | (is_launch ? FP_IS_LAUNCH : 0),
+        .fields = capture_field(name) | fields,
         .start_ns = (int64_t)call->start,
         .end_ns = (int64_t)call->end,
         .vendor_id = id,
@@ -266,7 +266,7 @@ static void emit_apart(struct fp_mspti_decoder *decoder, const struct fp_sink *s
     bool is_level = known->present && held->thread == known->thread && held->start <= entry->span_end &&
                     held->end >= entry->span_start;
     if (held->present && !is_level)
-        emit_call(decoder, sink, held, (fp_vendor_id){ 0 }, false);
+        emit_call(decoder, sink, held, (fp_vendor_id){ 0 }, 0);
     entry->apart.present = false;
 }
 
@@ -361,7 +361,7 @@ static void decode_call(struct fp_mspti_decoder *decoder, const struct fp_sink *
     decoder->seen.collective_calls += call.scores[SORT_COLLECTIVE] > 0;
     struct waiting *entry = waiting_of(decoder, sink, id);
     if (!entry || fp_ablated("levels"))
-        emit_call(decoder, sink, &call, narrow(decoder, id), highest(&call) > 0);
+        emit_call(decoder, sink, &call, narrow(decoder, id), highest(&call) > 0 ? FP_IS_LAUNCH : 0);
     else
         join_call(decoder, sink, entry, &call, fp_mspti_word(record, 0));
 }
@@ -458,7 +458,9 @@ static void settle(struct fp_mspti_decoder *decoder, const struct fp_sink *sink,
     bool is_recorded =
         sort == SORT_KERNEL ||
         (sort == SORT_MEMORY && (name && is_set(name) ? decoder->options.sets : decoder->options.copies));
-    emit_call(decoder, sink, call, id, entry->device || (call->scores[sort] && is_recorded));
+    bool is_launch = entry->device || (call->scores[sort] && is_recorded);
+    uint32_t move = sort == SORT_MEMORY ? FP_MAY_MOVE_NOTHING : 0;
+    emit_call(decoder, sink, call, id, is_launch ? FP_IS_LAUNCH | move : 0);
 }
 
 static void settle_first(struct fp_mspti_decoder *decoder, const struct fp_sink *sink, size_t count) {

@@ -166,25 +166,20 @@ static bool take_times(struct fp_event *event, const struct fp_sink *sink, uint6
     return true;
 }
 
-static uint32_t call_fields(unsigned sorts) {
-    return FP_HAS_CBID | (sorts & FP_CALL_LAUNCH ? FP_IS_LAUNCH : 0) |
-           (sorts & FP_CALL_CAPTURE_BEGIN ? FP_BEGINS_CAPTURE : 0) |
-           (sorts & FP_CALL_CAPTURE_END ? FP_ENDS_CAPTURE : 0);
-}
-
 void fp_roc_decode_call(struct fp_roc_decoder *decoder, const struct fp_sink *sink,
                         const struct fp_roc_call *call) {
     const struct api *api = api_of(decoder, call->cid);
     const struct fp_hip_call *row =
         call->cid < decoder->options.api_count ? decoder->options.apis[call->cid] : NULL;
-    unsigned sorts = api->sorts | (row ? FP_CALL_LAUNCH : 0);
+    bool moves = row && (row->sort == FP_HIP_COPY || row->sort == FP_HIP_SET);
+    unsigned sorts = api->sorts | (row ? FP_CALL_LAUNCH : 0) | (moves ? FP_CALL_MOVE : 0);
     if (sorts & FP_CALL_LAUNCH)
         remember(decoder, call, row ? row->sort : FP_HIP_OTHER);
     if (sorts & FP_CALL_QUIET && !decoder->options.all_calls)
         return;
     struct fp_event event = {
         .kind = FP_KIND_RUNTIME,
-        .fields = call_fields(sorts),
+        .fields = FP_HAS_CBID | fp_call_fields(sorts),
         .vendor_id = id_of(decoder, call->correlation_id),
         .u.call = { .thread = call->thread, .cbid = call->cid },
     };

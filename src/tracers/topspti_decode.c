@@ -265,10 +265,7 @@ static void decode_api(struct fp_tops_decoder *decoder, const struct fp_sink *si
         return;
     struct fp_event event = {
         .kind = runtime ? FP_KIND_RUNTIME : FP_KIND_DRIVER,
-        .fields = FP_HAS_CBID | (place->result ? FP_HAS_RESULT : 0u) |
-                  (call->sorts & FP_CALL_LAUNCH ? FP_IS_LAUNCH : 0u) |
-                  (call->sorts & FP_CALL_CAPTURE_BEGIN ? FP_BEGINS_CAPTURE : 0u) |
-                  (call->sorts & FP_CALL_CAPTURE_END ? FP_ENDS_CAPTURE : 0u),
+        .fields = FP_HAS_CBID | (place->result ? FP_HAS_RESULT : 0u) | fp_call_fields(call->sorts),
         .vendor_id = { id },
         .u.call = { thread_of(decoder, record, place), cbid, word_or_0(record, place->result) },
     };

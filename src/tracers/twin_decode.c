@@ -267,17 +267,12 @@ static void emit_call(struct fp_twin_decoder *decoder, const struct fp_sink *sin
     struct call_row row = call_of(decoder, sink, call->domain, call->cbid);
     struct fp_event event = {
         .kind = call->domain == FP_TWIN_RUNTIME ? FP_KIND_RUNTIME : FP_KIND_DRIVER,
-        .fields = FP_HAS_CBID | FP_HAS_RESULT,
+        .fields =
+            FP_HAS_CBID | FP_HAS_RESULT | fp_call_fields(is_launch ? row.sorts : row.sorts & ~FP_CALL_LAUNCH),
         .vendor_id = { call->correlation },
         .name = { row.name },
         .u.call = { .thread = call->thread, .cbid = call->cbid, .result = call->result },
     };
-    if (is_launch)
-        event.fields |= FP_IS_LAUNCH;
-    if (row.sorts & FP_CALL_CAPTURE_BEGIN)
-        event.fields |= FP_BEGINS_CAPTURE;
-    if (row.sorts & FP_CALL_CAPTURE_END)
-        event.fields |= FP_ENDS_CAPTURE;
     if (!take_times(sink, &event, call->start, call->end))
         return;
     decoder->seen.launches += is_launch;

@@ -158,6 +158,25 @@ static void captured_and_failed_launches_are_not_missing_anything(void **state) 
     fp_recording_free(recording);
 }
 
+// A vendor says nothing of a set of 0 bytes, which a product in half precision makes in every step.
+static void copies_and_sets_without_a_record_are_counted_and_accuse_nobody(void **state) {
+    (void)state;
+    script(call_step(FP_KIND_RUNTIME, 900001, 100, 110, FP_IS_LAUNCH | FP_MAY_MOVE_NOTHING));
+    script(call_step(FP_KIND_RUNTIME, 900002, 120, 130, FP_IS_LAUNCH | FP_MAY_MOVE_NOTHING));
+    script(device_step(FP_KIND_MEMSET, 900002, 140, 150));
+    struct fp_recording *recording = record(0, 1000);
+    struct fp_ledger ledger = ledger_of(recording);
+    assert_int_equal(ledger.rows[FP_KIND_RUNTIME].unpaired, 0);
+    assert_int_equal(ledger.rows[FP_KIND_RUNTIME].unpaired_moves, 1);
+    assert_true(ledger.complete);
+    char text[4096];
+    fp_ledger_sentence(&ledger, text, sizeof(text));
+    assert_non_null(strstr(text, "; 1 copy or set without device work, as of 0 bytes; nothing is missing"));
+    fp_ledger_json(&ledger, text, sizeof(text));
+    assert_non_null(strstr(text, "\"launches_without_device_work\": 0, \"moves_without_device_work\": 1}"));
+    fp_recording_free(recording);
+}
+
 // ---- Captures
 
 // Of the launches that the steps tell, so many are missing their work.
@@ -695,6 +714,7 @@ int main(void) {
         TEST(half_a_pair_draws_no_arrow_and_is_counted),
         TEST(runtime_call_is_the_launch_where_a_driver_call_is_nested_under_its_id),
         TEST(captured_and_failed_launches_are_not_missing_anything),
+        TEST(copies_and_sets_without_a_record_are_counted_and_accuse_nobody),
         TEST(a_capture_without_its_end_excuses_nothing_beyond_the_next_launch_that_worked),
         TEST(a_recording_that_ends_inside_a_capture_misses_nothing),
         TEST(a_recording_that_begins_inside_a_capture_misses_nothing),

@@ -341,10 +341,14 @@ def expected_rows(truth):
         row = {reason: sum(fates[fate][theirs] for fate in names) for reason, names in REASONS.items()}
         whole = fates["delivered"][theirs] - sum(row.values())
         rows[ours] = {**row, "seen": whole, "kept": whole, "outside_window": 0, "device_work_without_launch": 0}
-    gone = sum(fates[fate][theirs] for theirs, _ in DEVICE_KINDS for fate in ("dropped", "lost"))
-    gone += sum(row[reason] for row in rows.values() for reason in REASONS)
+    gone = {
+        ours: sum(fates[fate][theirs] for fate in ("dropped", "lost")) + sum(rows[ours][reason] for reason in REASONS)
+        for theirs, ours in DEVICE_KINDS
+    }
     calls = fates["delivered"]["runtime"]
-    rows["runtime"] = {"seen": calls, "kept": calls, "launches_without_device_work": gone}
+    # A copy or set of 0 bytes leaves no record either, so that one without a record proves nothing.
+    rows["runtime"] = {"seen": calls, "kept": calls, "launches_without_device_work": gone.pop("kernel")}
+    rows["runtime"]["moves_without_device_work"] = sum(gone.values())
     rows["overhead"] = {"seen": fates["delivered"]["overhead"]}
     return rows
 
@@ -367,7 +371,9 @@ def test_under_a_fault_the_program_is_right_and_the_ledger_is_true(sessions, fau
     assert ledger["failed_pushes"] == truth["failed_pushes"], fault
     assert ledger["correlations"] == truth["records"]["delivered"]["external"], fault
     assert ledger["launches_seen"] == truth["kernels"] + truth["copies"] + truth["sets"], fault
-    nothing_missing = not (unknown + dropped + rows["runtime"]["launches_without_device_work"] + truth["failed_pushes"])
+    unusable = sum(rows[ours][reason] for _, ours in DEVICE_KINDS for reason in REASONS)
+    launches = rows["runtime"]["launches_without_device_work"]
+    nothing_missing = not (unknown + dropped + unusable + launches + truth["failed_pushes"])
     assert ledger["complete"] == nothing_missing, (fault, ledger)
     assert found["kernels"] == rows["kernel"]["kept"], fault
 
