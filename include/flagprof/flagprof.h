@@ -165,8 +165,7 @@ struct fp_ledger_row {
     uint64_t no_memory; // of these, not kept because memory ran out
     uint64_t
         unpaired; // device work whose launching call is not in the recording; host launches whose work is not
-    uint64_t
-        unpaired_moves; // host calls: copies and sets without device work, of 0 bytes by all that is known
+    uint64_t unpaired_moves; // copies and sets without device work: of 0 bytes they start nothing
 };
 
 struct fp_ledger {
