@@ -4,30 +4,12 @@
 // In:  the facades (sim/cupti), compiled against NVIDIA's own headers. What FlagProf says it recorded and
 //      lost is compared with what the simulator knows that it did. Each case runs in a process of its
 //      own, since faults, libraries and registrations are a process's.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "session_rows.h"
 
-#include <cmocka.h>
 #include <dirent.h>
-#include <dlfcn.h>
-#include <errno.h>
 #include <malloc.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "collect_sink.h"
-#include "emulated.h"
 #include "flagprof/flagprof.h"
-#include "flagsim.h"
 #include "tracers/accelerator.h"
 #include "tracers/cupti.h"
 
@@ -40,27 +22,7 @@ static const struct {
     { "13.5", BUILD_DIR "/sim/cupti-13.5/libcupti.so.13" },
 };
 
-enum { FACADES = sizeof(facades) / sizeof(facades[0]), ALL = -1 };
-
-// ---- A process for each case
-
-#define CHECK(condition, ...)                                                                                \
-    do {                                                                                                     \
-        if (!(condition)) {                                                                                  \
-            fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #condition);                                  \
-            fprintf(stderr, __VA_ARGS__);                                                                    \
-            fprintf(stderr, "\n");                                                                           \
-            _exit(1);                                                                                        \
-        }                                                                                                    \
-    } while (0)
-
-#define CHECK_EQUAL(left, right)                                                                             \
-    do {                                                                                                     \
-        long long l = (long long)(left), r = (long long)(right);                                             \
-        CHECK(l == r, "%lld is not %lld", l, r);                                                             \
-    } while (0)
-
-static const char *library; // of the facade under test
+enum { FACADES = sizeof(facades) / sizeof(facades[0]) };
 
 // What a scenario leaves unfreed and unreachable; the leak sanitizer itself looks only at an ordinary end.
 __attribute__((weak)) int __lsan_do_recoverable_leak_check(void); // NOLINT
@@ -68,20 +30,17 @@ static bool leaks(void) {
     return __lsan_do_recoverable_leak_check && __lsan_do_recoverable_leak_check() != 0;
 }
 
+static void (*wanted)(void);
+
+static void and_leaks_nothing(void) {
+    wanted();
+    CHECK(!leaks(), "something is leaked");
+}
+
 static void run_on(size_t at, const char *faults, void (*scenario)(void)) {
     library = facades[at].library;
-    fflush(NULL);
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        setenv("FLAGOS_SIM_FAULTS", faults, 1);
-        alarm(60);
-        scenario();
-        CHECK(!leaks(), "something is leaked");
-        _exit(0);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
+    wanted = scenario;
+    int status = run_case(faults, and_leaks_nothing);
     if (WIFSIGNALED(status))
         fail_msg("CUPTI %s with faults [%s]: ended by signal %d", facades[at].release, faults,
                  WTERMSIG(status));
@@ -90,7 +49,7 @@ static void run_on(size_t at, const char *faults, void (*scenario)(void)) {
 }
 
 // On every facade that is built.
-static void run(const char *faults, void (*scenario)(void)) {
+static void run_on_all(const char *faults, void (*scenario)(void)) {
     int seen = 0;
     for (size_t at = 0; at < FACADES; at++) {
         if (access(facades[at].library, R_OK) != 0)
@@ -104,225 +63,23 @@ static void run(const char *faults, void (*scenario)(void)) {
     }
 }
 
-// ---- The program that is recorded
-
-enum { LAUNCHES = 40, GRAPH_KERNELS = 3, GRAPH_LAUNCHES = 2, OPERATOR = 4000000, RANGE = 9000000 };
-
-static struct fp_tracer *tracer;
-static atomic_int failed_pushes;
-
-static void push(enum fp_id_kind kind, uint64_t id) {
-    if (fp_cupti_ops.push(tracer, kind, id) != 0)
-        atomic_fetch_add(&failed_pushes, 1);
-}
-
-static void pop(enum fp_id_kind kind) {
-    fp_cupti_ops.pop(tracer, kind, NULL);
-}
-
-static void nothing(void *arg) {
-    (void)arg;
-}
-
-static const char *kernel_name(int number) {
-    char text[64];
-    snprintf(text, sizeof(text), "kernel_%d", number);
-    return flagsim_intern(text);
-}
-
-static void launch(int number) {
-    flagsim_kernel_info info = {
-        .name = kernel_name(number),
-        .grid = { (uint32_t)number + 1, 2, 1 },
-        .block = { 64, 1, 1 },
-        .registers = 20,
-        .shared_static_bytes = 100,
-        .shared_dynamic_bytes = 28,
-        .flags = number % 5 == 0 ? FLAGSIM_LAUNCH_LOW_LEVEL : 0,
-    };
-    push(FP_ID_OPERATOR, OPERATOR + (uint64_t)number);
-    CHECK_EQUAL(flagsim_launch(NULL, nothing, NULL, 0, &info), 0);
-    pop(FP_ID_OPERATOR);
-}
-
-static void launch_graph(void) {
-    flagsim_graph *graph = NULL;
-    flagsim_graph_exec *exec = NULL;
-    flagsim_kernel_info info = { .name = kernel_name(1000), .grid = { 1, 1, 1 }, .block = { 32, 1, 1 } };
-    flagsim_stream *stream = NULL;
-    CHECK_EQUAL(flagsim_stream_create(&stream), 0);
-    CHECK_EQUAL(flagsim_capture_begin(stream), 0);
-    for (int i = 0; i < GRAPH_KERNELS; i++)
-        CHECK_EQUAL(flagsim_launch(stream, nothing, NULL, 0, &info), 0);
-    CHECK_EQUAL(flagsim_capture_end(stream, &graph), 0);
-    CHECK_EQUAL(flagsim_graph_instantiate(graph, &exec), 0);
-    push(FP_ID_OPERATOR, OPERATOR + 1000);
-    for (int i = 0; i < GRAPH_LAUNCHES; i++)
-        CHECK_EQUAL(flagsim_graph_launch(exec, stream), 0);
-    pop(FP_ID_OPERATOR);
-    CHECK_EQUAL(flagsim_stream_synchronize(stream), 0);
-    flagsim_graph_exec_destroy(exec);
-    flagsim_graph_destroy(graph);
-}
-
-static void copy_and_set(void) {
-    static char host[512];
-    void *device = NULL, *other = NULL, *peer = NULL;
-    CHECK_EQUAL(flagsim_malloc(&device, 512), 0);
-    CHECK_EQUAL(flagsim_malloc(&other, 512), 0);
-    CHECK_EQUAL(flagsim_set_device(1), 0);
-    CHECK_EQUAL(flagsim_malloc(&peer, 512), 0);
-    CHECK_EQUAL(flagsim_set_device(0), 0);
-    push(FP_ID_OPERATOR, OPERATOR + 2000);
-    CHECK_EQUAL(flagsim_memcpy_async(device, host, 512, FLAGSIM_COPY_HTOD, NULL), 0);
-    CHECK_EQUAL(flagsim_memcpy_async(other, device, 256, FLAGSIM_COPY_DTOD, NULL), 0);
-    CHECK_EQUAL(flagsim_memcpy_peer_async(peer, 1, device, 0, 64, NULL), 0);
-    CHECK_EQUAL(flagsim_memcpy(host, device, 128, FLAGSIM_COPY_DTOH), 0);
-    CHECK_EQUAL(flagsim_memset_async(device, 3, 32, NULL), 0);
-    pop(FP_ID_OPERATOR);
-    flagsim_device_synchronize();
-    flagsim_free(device);
-    flagsim_free(other);
-}
-
-static void work(void) {
-    push(FP_ID_RANGE, RANGE);
-    for (int i = 0; i < LAUNCHES; i++)
-        launch(i);
-    pop(FP_ID_RANGE);
-    copy_and_set();
-    launch_graph();
-    flagsim_device_synchronize();
-}
-
-// ---- A session around it
-
-static struct collected all;
-static atomic_int wakes;
-static flagsim_truth truth;
-
-static void count_wake(void *owner) {
-    (void)owner;
-    atomic_fetch_add(&wakes, 1);
-}
-
-static void open_tracer(void) {
-    struct fp_error err = { "" };
-    struct fp_tracer_options options = { .size = sizeof(options), .library = library };
-    CHECK(fp_cupti_ops.open(&options, &tracer, &err) == 0, "%s", err.text);
-}
-
-static void start(void) {
-    struct fp_error err = { "" };
-    struct fp_session_options options = { .size = sizeof(options), .wake = count_wake };
-    CHECK(fp_cupti_ops.start(tracer, &options, &err) == 0, "%s", err.text);
-}
-
-static int stop(void) {
-    struct fp_error err = { "" };
-    int result = fp_cupti_ops.stop(tracer, 1000000000, &err);
-    fp_cupti_ops.drain(tracer, &all.sink);
-    return result;
-}
-
-static void read_truth(void) {
-    truth.size = sizeof(truth);
-    flagsim_truth_read(&truth);
-}
-
-static void record(void) {
-    open_tracer();
-    collect_begin(&all);
-    flagsim_truth_reset();
-    start();
-    work();
-    CHECK_EQUAL(stop(), 0);
-    read_truth();
-}
-
-static const struct {
-    enum fp_kind kind;
-    flagsim_record record;
-} device_kinds[] = {
-    { FP_KIND_KERNEL, FLAGSIM_RECORD_KERNEL },
-    { FP_KIND_MEMCPY, FLAGSIM_RECORD_COPY },
-    { FP_KIND_MEMSET, FLAGSIM_RECORD_SET },
-};
-
-// The ledger's figures against the simulator's.
-static void check_device_counts(void) {
-    for (size_t i = 0; i < 3; i++) {
-        const uint64_t *lost = all.lost[device_kinds[i].kind];
-        flagsim_record family = device_kinds[i].record;
-        CHECK_EQUAL(collected_count(&all, device_kinds[i].kind) + lost[FP_LOSS_NO_TIMING] +
-                        lost[FP_LOSS_MALFORMED],
-                    truth.records[FLAGSIM_FATE_DELIVERED][family]);
-        CHECK_EQUAL(lost[FP_LOSS_NO_TIMING], truth.records[FLAGSIM_FATE_NO_TIMING][family]);
-        CHECK_EQUAL(lost[FP_LOSS_MALFORMED], truth.records[FLAGSIM_FATE_END_BEFORE_START][family]);
-    }
-}
-
-static const struct fp_event *call_of(uint32_t vendor_id) {
-    const struct fp_event *found = NULL;
-    for (size_t at = 0; at < all.event_count; at++) {
-        const struct fp_event *event = &all.events[at].event;
-        if ((event->kind == FP_KIND_RUNTIME || event->kind == FP_KIND_DRIVER) &&
-            event->vendor_id.value == vendor_id && event->fields & FP_IS_LAUNCH) {
-            CHECK(!found, "two launches carry id %u", vendor_id);
-            found = event;
-        }
-    }
-    return found;
-}
-
-// Each device event belongs to the operator under which it was issued, and to the call that started it.
-static void check_owners(void) {
-    for (size_t at = 0; at < all.event_count; at++) {
-        const struct fp_event *event = &all.events[at].event;
-        if (event->kind > FP_KIND_MEMSET)
-            continue;
-        int number = 2000;
-        if (event->kind == FP_KIND_KERNEL)
-            CHECK_EQUAL(sscanf(collected_name(&all, event->name), "kernel_%d", &number), 1);
-        CHECK_EQUAL(collected_id(&all, FP_ID_OPERATOR, event->vendor_id.value), OPERATOR + number);
-        CHECK_EQUAL(collected_id(&all, FP_ID_RANGE, event->vendor_id.value), number < LAUNCHES ? RANGE : -1);
-        const struct fp_event *call = call_of(event->vendor_id.value);
-        CHECK(call, "%s has no launch", collected_name(&all, event->name));
-        if (event->kind == FP_KIND_KERNEL && number < LAUNCHES)
-            CHECK_EQUAL(call->kind, number % 5 == 0 ? FP_KIND_DRIVER : FP_KIND_RUNTIME);
-        CHECK_EQUAL(call->u.call.thread, getpid());
-    }
-}
+#define ON_ALL(scenario, faults)                                                                             \
+    { scenario, faults, run_on_all }
 
 // ---- Sound sessions
 
 static void sound(void) {
     record();
     CHECK_EQUAL(collected_count(&all, FP_KIND_KERNEL), LAUNCHES + GRAPH_KERNELS * GRAPH_LAUNCHES);
-    CHECK_EQUAL(collected_count(&all, FP_KIND_KERNEL), truth.kernels);
-    CHECK_EQUAL(collected_count(&all, FP_KIND_MEMCPY), truth.copies);
-    CHECK_EQUAL(collected_count(&all, FP_KIND_MEMSET), truth.sets);
+    check_counts();
     CHECK_EQUAL(collected_lost(&all), 0);
     CHECK(all.notes[0] == '\0', "%s", all.notes);
     check_device_counts();
     check_owners();
-    for (size_t at = 0; at < all.event_count; at++) {
-        const struct fp_event *event = &all.events[at].event;
-        int number;
-        if (event->kind != FP_KIND_KERNEL ||
-            sscanf(collected_name(&all, event->name), "kernel_%d", &number) != 1 || number >= LAUNCHES)
-            continue;
-        CHECK_EQUAL(event->u.kernel.grid[0], number + 1);
-        CHECK_EQUAL(event->u.kernel.block[0], 64);
-        CHECK_EQUAL(event->u.kernel.registers_per_thread, 20);
-        CHECK_EQUAL(event->u.kernel.shared_bytes, 128);
-        CHECK(event->fields & FP_HAS_OCCUPANCY, "no estimate");
-    }
-}
-
-static void everything_is_recorded_and_owned_by_its_operator(void **state) {
-    (void)state;
-    run("", sound);
+    check_kernels();
+    for (size_t at = 0; at < all.event_count; at++)
+        if (all.events[at].event.kind == FP_KIND_KERNEL)
+            CHECK(all.events[at].event.fields & FP_HAS_OCCUPANCY, "no estimate");
 }
 
 static void nothing_armed(void) {
@@ -355,45 +112,6 @@ static void nothing_armed(void) {
     CHECK_EQUAL(truth.registrations, 2);
 }
 
-static void nothing_is_armed_before_a_session_nor_after_it(void **state) {
-    (void)state;
-    run("", nothing_armed);
-}
-
-static void order_of_calls(void) {
-    struct fp_error err = { "" };
-    struct fp_session_options options = { .size = sizeof(options) };
-    open_tracer();
-    collect_begin(&all);
-    CHECK_EQUAL(fp_cupti_ops.stop(tracer, 0, &err), -EINVAL);
-    CHECK_EQUAL(fp_cupti_ops.drain(tracer, &all.sink), 0);
-    start();
-    CHECK_EQUAL(fp_cupti_ops.start(tracer, &options, &err), -EBUSY);
-    CHECK_EQUAL(stop(), 0);
-    CHECK_EQUAL(fp_cupti_ops.stop(tracer, 0, &err), -EINVAL);
-    start();
-    CHECK_EQUAL(stop(), 0);
-}
-
-static void start_twice_and_stop_without_start_are_refused_and_harm_nothing(void **state) {
-    (void)state;
-    run("", order_of_calls);
-}
-
-static void sessions_in_a_row(void) {
-    open_tracer();
-    for (int i = 0; i < 300; i++) {
-        collect_begin(&all);
-        start();
-        launch(i % LAUNCHES);
-        flagsim_device_synchronize();
-        CHECK_EQUAL(stop(), 0);
-        CHECK_EQUAL(collected_count(&all, FP_KIND_KERNEL), 1);
-        CHECK_EQUAL(collected_lost(&all), 0);
-        collect_end(&all);
-    }
-}
-
 static size_t threads_now(void) {
     size_t count = 0;
     DIR *folder = opendir("/proc/self/task");
@@ -414,9 +132,9 @@ static size_t resident_bytes(void) {
 
 // Where each access is watched, a tenth has to do: what is left behind is asked only of the real allocator anyway.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-enum { SESSIONS = 100 };
+enum { MANY_SESSIONS = 100 };
 #else
-enum { SESSIONS = 1000 };
+enum { MANY_SESSIONS = 1000 };
 #endif
 
 static void a_thousand_sessions(void) {
@@ -425,7 +143,7 @@ static void a_thousand_sessions(void) {
     setenv("FLAGOS_TRACER_LIBRARY", library, 1);
     CHECK_EQUAL(fp_accelerator_choose(&accelerator, NULL), 0);
     tracer = accelerator->tracer;
-    for (int session = 0; session < SESSIONS; session++) {
+    for (int session = 0; session < MANY_SESSIONS; session++) {
         struct fp_recording *recording = NULL;
         CHECK_EQUAL(fp_recording_start(accelerator, NULL, &recording, NULL), 0);
         for (int i = 0; i < 10; i++)
@@ -455,64 +173,14 @@ static void a_thousand_sessions(void) {
 static void a_thousand_sessions_leave_nothing_behind(void **state) {
     (void)state;
     SKIP_IF_EMULATED("an emulator keeps something for each thread that ever was");
-    run("", a_thousand_sessions);
-}
-
-static void many_sessions_in_one_process_each_hold_their_own(void **state) {
-    (void)state;
-    run("", sessions_in_a_row);
-}
-
-static atomic_int threads_done;
-
-static void *launch_many(void *owner) {
-    uint64_t thread = (uint64_t)(uintptr_t)owner;
-    for (uint64_t i = 0; i < 200; i++) {
-        flagsim_kernel_info info = { .name = kernel_name((int)(thread * 1000 + i)),
-                                     .grid = { 1, 1, 1 },
-                                     .block = { 1, 1, 1 } };
-        push(FP_ID_OPERATOR, OPERATOR + thread * 1000 + i);
-        CHECK_EQUAL(flagsim_launch(NULL, nothing, NULL, 0, &info), 0);
-        pop(FP_ID_OPERATOR);
-    }
-    atomic_fetch_add(&threads_done, 1);
-    return NULL;
-}
-
-static void threads_at_once(void) {
-    enum { THREADS = 16 };
-    pthread_t threads[THREADS];
-    open_tracer();
-    collect_begin(&all);
-    start();
-    for (uint64_t i = 0; i < THREADS; i++)
-        CHECK_EQUAL(pthread_create(&threads[i], NULL, launch_many, (void *)(uintptr_t)i), 0);
-    while (atomic_load(&threads_done) < THREADS)
-        if (atomic_exchange(&wakes, 0))
-            fp_cupti_ops.drain(tracer, &all.sink);
-        else
-            nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
-    for (int i = 0; i < THREADS; i++)
-        pthread_join(threads[i], NULL);
-    flagsim_device_synchronize();
-    CHECK_EQUAL(stop(), 0);
-    CHECK_EQUAL(collected_count(&all, FP_KIND_KERNEL), THREADS * 200);
-    CHECK_EQUAL(collected_lost(&all), 0);
-    for (size_t at = 0; at < all.event_count; at++) {
-        int number;
-        if (all.events[at].event.kind == FP_KIND_KERNEL) {
-            CHECK_EQUAL(sscanf(collected_name(&all, all.events[at].event.name), "kernel_%d", &number), 1);
-            CHECK_EQUAL(collected_id(&all, FP_ID_OPERATOR, all.events[at].event.vendor_id.value),
-                        OPERATOR + number);
-        }
-    }
+    run_on_all("", a_thousand_sessions);
 }
 
 static void many_threads_push_while_another_drains(void **state) {
     (void)state;
     if (access(facades[2].library, R_OK) != 0)
         skip();
-    run_on(2, "tiny_buffers=65536", threads_at_once);
+    run_on(2, "tiny_buffers=65536", scenario_threads);
 }
 
 // ---- Faults
@@ -525,97 +193,10 @@ static void faulty_but_whole(void) {
     CHECK_EQUAL(collected_lost(&all), 0);
 }
 
-static void faults_that_lose_nothing_change_nothing(void **state) {
-    (void)state;
-    static const char *const faults[] = { "tiny_buffers",
-                                          "tiny_buffers=600,late_buffers",
-                                          "out_of_order",
-                                          "tiny_buffers,late_correlation",
-                                          "clock_domain",
-                                          "flush_completion_thread,tiny_buffers",
-                                          "nested_own_id",
-                                          "nested_driver_call",
-                                          "hang_flush=50",
-                                          "other_subscriber",
-                                          "tiny_buffers,out_of_order,late_correlation" };
-    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
-        run(faults[i], faulty_but_whole);
-}
-
-static void faulty_device_records(void) {
-    record();
-    check_device_counts();
-    CHECK(collected_lost(&all) > 0, "the fault did nothing");
-}
-
-static void records_without_times_or_with_impossible_ones_are_counted(void **state) {
-    (void)state;
-    run("timing_zero", faulty_device_records);
-    run("end_before_start", faulty_device_records);
-    run("timing_zero=4,end_before_start=3,tiny_buffers", faulty_device_records);
-}
-
-static void vendor_drops(void) {
-    record();
-    uint64_t dropped = 0;
-    for (int family = 0; family < FLAGSIM_RECORD_COUNT; family++)
-        dropped += truth.records[FLAGSIM_FATE_DROPPED][family];
-    CHECK(dropped > 0, "the fault did nothing");
-    CHECK_EQUAL(all.lost[FP_KIND_COUNT][FP_LOSS_DROPPED], dropped);
-    check_device_counts();
-}
-
-static void what_the_vendor_says_it_dropped_is_counted(void **state) {
-    (void)state;
-    run("drop_records", vendor_drops);
-}
-
-static void unknown_kinds(void) {
-    record();
-    uint64_t foreign = truth.records[FLAGSIM_FATE_FOREIGN][FLAGSIM_RECORD_OTHER];
-    CHECK(foreign > 0, "the fault did nothing");
-    CHECK_EQUAL(all.lost[FP_KIND_COUNT][FP_LOSS_UNKNOWN_KIND], foreign);
-    check_device_counts();
-    check_owners();
-}
-
-static void records_of_unknown_kind_are_counted_and_stepped_over(void **state) {
-    (void)state;
-    run("unknown_kind", unknown_kinds);
-}
-
-static void broken_records(void) {
-    record();
-    CHECK(all.lost[FP_KIND_COUNT][FP_LOSS_UNKNOWN_KIND] + all.lost[FP_KIND_COUNT][FP_LOSS_MALFORMED] > 0,
-          "none");
-    CHECK(all.lost[FP_KIND_COUNT][FP_LOSS_UNCOUNTED] > 0, "it is not said that more is missing");
-    check_device_counts();
-}
-
-static void a_record_that_ends_the_iteration_is_counted_and_the_rest_is_said_to_be_missing(void **state) {
-    (void)state;
-    run("broken_record,tiny_buffers=8000", broken_records);
-}
-
-static void odd_names(void) {
-    record();
-    CHECK_EQUAL(collected_count(&all, FP_KIND_KERNEL), truth.kernels);
-    check_device_counts();
-}
-
-static void names_that_are_missing_or_very_long_do_no_harm(void **state) {
-    (void)state;
-    run("name_null", odd_names);
-    run("name_8k", odd_names);
-}
-
 static void clock_mapped(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    int64_t begin = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    int64_t begin = epoch_now();
     record();
-    clock_gettime(CLOCK_REALTIME, &now);
-    int64_t end = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    int64_t end = epoch_now();
     for (size_t at = 0; at < all.event_count; at++) {
         const struct fp_event *event = &all.events[at].event;
         CHECK(event->start_ns >= begin - 100000 && event->end_ns <= end + 100000, "an event lies %lld ns off",
@@ -624,15 +205,10 @@ static void clock_mapped(void) {
     CHECK(strstr(all.notes, "clock"), "nothing is said of it");
 }
 
-static void times_of_another_clock_come_out_in_the_epoch(void **state) {
-    (void)state;
-    run("clock_domain", clock_mapped);
-}
-
 static void mismatch(void) {
     struct fp_error err = { "" };
     struct fp_tracer_options options = { .size = sizeof(options), .library = library };
-    if (fp_cupti_ops.open(&options, &tracer, &err) != 0) { // the version it claims is of another CUDA major
+    if (ops->open(&options, &tracer, &err) != 0) { // the version it claims is of another CUDA major
         CHECK(strstr(err.text, "the process has loaded the runtime of CUDA"), "%s", err.text);
         return;
     }
@@ -640,36 +216,6 @@ static void mismatch(void) {
     CHECK_EQUAL(collected_count(&all, FP_KIND_KERNEL), truth.kernels);
     check_device_counts();
     check_owners();
-}
-
-static void a_version_that_lies_about_record_sizes_is_not_believed(void **state) {
-    (void)state;
-    run("version_mismatch", mismatch);
-}
-
-static void push_failures(void) {
-    record();
-    CHECK(failed_pushes > 0, "the fault did nothing");
-    CHECK_EQUAL(failed_pushes, truth.failed_pushes);
-}
-
-static void a_push_that_fails_is_reported(void **state) {
-    (void)state;
-    run("push_fails", push_failures);
-}
-
-static void refused(void) {
-    struct fp_error err = { "" };
-    struct fp_tracer_options options = { .size = sizeof(options), .library = library };
-    CHECK_EQUAL(fp_cupti_ops.open(&options, &tracer, &err), -ENODEV);
-    CHECK(strlen(err.text) > strlen(library) + 10, "no reason: %s", err.text);
-}
-
-static void without_driver_or_device_or_with_another_runtime_it_is_refused_with_the_reason(void **state) {
-    (void)state;
-    run("no_driver", refused);
-    run("no_device", refused);
-    run("runtime_mismatch", refused);
 }
 
 static void silent(void) {
@@ -727,22 +273,10 @@ static void ledger_prepared(void) {
     silent_ledger(true);
 }
 
-static void the_ledger_of_such_a_driver_is_incomplete_until_it_is_prepared(void **state) {
-    (void)state;
-    run("late_registration", ledger_unprepared);
-    run("late_registration", ledger_prepared);
-}
-
-static void
-a_driver_that_wants_callbacks_before_the_first_context_is_found_out_and_the_cure_named(void **state) {
-    (void)state;
-    run("late_registration", silent);
-}
-
 static void prepared(void) {
     open_tracer();
     collect_begin(&all);
-    CHECK_EQUAL(fp_cupti_ops.prepare(tracer, NULL), 0);
+    CHECK_EQUAL(ops->prepare(tracer, NULL), 0);
     read_truth();
     CHECK_EQUAL(truth.kinds_armed, 0);
     launch(0);
@@ -756,23 +290,9 @@ static void prepared(void) {
     CHECK(all.notes[0] == '\0', "%s", all.notes);
 }
 
-static void prepare_cures_it_and_arms_nothing(void **state) {
-    (void)state;
-    run("late_registration", prepared);
-}
-
 static void replaced(void) {
-    record();
-    uint64_t taken = truth.records[FLAGSIM_FATE_LOST][FLAGSIM_RECORD_KERNEL];
-    CHECK(taken > 0, "the fault did nothing");
-    CHECK(strstr(all.notes, "another library"), "nobody is named: %s", all.notes);
+    scenario_replaced();
     CHECK_EQUAL(all.lost[FP_KIND_COUNT][FP_LOSS_UNCOUNTED], 1);
-    check_device_counts();
-}
-
-static void being_replaced_during_a_session_is_noticed_and_said(void **state) {
-    (void)state;
-    run("replaced_callbacks,tiny_buffers", replaced);
 }
 
 static void replaced_later(void) {
@@ -793,11 +313,6 @@ static void replaced_later(void) {
     CHECK_EQUAL(all.lost[FP_KIND_COUNT][FP_LOSS_UNCOUNTED], 1);
 }
 
-static void being_replaced_before_the_first_buffer_of_a_later_session_is_noticed_and_said(void **state) {
-    (void)state;
-    run("replaced_callbacks=0,replaced_session=2", replaced_later);
-}
-
 static void silent_but_heard(void) {
     record();
     collect_end(&all);
@@ -814,18 +329,7 @@ static void silent_but_heard(void) {
     }
 }
 
-static void a_session_without_device_work_accuses_nobody(void **state) {
-    (void)state;
-    run("", silent_but_heard);
-}
-
 // ---- Buffers that come after the flush
-
-static void a_buffer_that_comes_after_the_flush_returned_is_waited_for(void **state) {
-    (void)state;
-    run("buffers_after_flush=5", faulty_but_whole);
-    run("buffers_after_flush=5,tiny_buffers=2000", faulty_but_whole);
-}
 
 // Longer than anybody waits: not before the next session asks for a buffer.
 static void too_late(void) {
@@ -864,56 +368,11 @@ static void a_buffer_that_comes_in_the_next_session_is_counted_in_its_own_and_sh
 
 // ---- Processes
 
-// The simulator forgets in a forked child what its threads held there; the leak sanitizer asks before it
-// looks.
-static bool is_forked_child;
-__attribute__((visibility("default"))) int __lsan_is_turned_off(void); // NOLINT
-int __lsan_is_turned_off(void) {                                       // NOLINT
-    return is_forked_child;
-}
-
-static void forked(void) {
-    open_tracer();
-    collect_begin(&all);
-    start();
-    launch(1);
-    pid_t child = fork();
-    if (child == 0) {
-        struct fp_session_options options = { .size = sizeof(options) };
-        is_forked_child = true;
-        alarm(10);
-        CHECK_EQUAL(fp_cupti_ops.push(tracer, FP_ID_OPERATOR, 1), 0);
-        CHECK_EQUAL(fp_cupti_ops.pop(tracer, FP_ID_OPERATOR, NULL), 0);
-        CHECK_EQUAL(fp_cupti_ops.stop(tracer, 0, NULL), -ECHILD);
-        CHECK_EQUAL(fp_cupti_ops.start(tracer, &options, NULL), -ECHILD);
-        exit(7); // with its handlers
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
-    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7, "the child ended with %x", (unsigned)status);
-    launch(2);
-    flagsim_device_synchronize();
-    CHECK_EQUAL(stop(), 0);
-    CHECK_EQUAL(collected_count(&all, FP_KIND_KERNEL), 2);
-}
-
-static void a_forked_child_lives_and_the_parents_session_goes_on(void **state) {
-    (void)state;
-    SKIP_IF_EMULATED(FORKS_BESIDE_THREADS);
-    run("", forked);
-}
-
 static void exits_while_recording(void) {
     open_tracer();
     start();
     work();
     exit(0);
-}
-
-static void a_program_may_exit_while_recording(void **state) {
-    (void)state;
-    run("", exits_while_recording);
-    run("tiny_buffers", exits_while_recording);
 }
 
 // ---- With the recording and its thread
@@ -947,14 +406,6 @@ static void through_recordings(void) {
     }
 }
 
-static void recordings_lose_nothing_whichever_thread_drains_last(void **state) {
-    (void)state;
-    run("", through_recordings);
-    run("tiny_buffers=2000", through_recordings);
-    run("tiny_buffers=2000,flush_completion_thread", through_recordings);
-    run("tiny_buffers=2000,late_buffers", through_recordings);
-}
-
 static void ledger_of_launches(struct fp_ledger *ledger) {
     struct fp_accelerator *accelerator = NULL;
     struct fp_recording *recording = NULL;
@@ -983,12 +434,6 @@ static void lost_unseen(void) {
     CHECK(!ledger.complete, "the ledger says that nothing is missing");
 }
 
-static void work_that_is_lost_unseen_shows_as_launches_without_work(void **state) {
-    (void)state;
-    run("lose_records", lost_unseen);
-    run("lose_records=7,tiny_buffers", lost_unseen);
-}
-
 static void dropped_and_told(void) {
     struct fp_ledger ledger = { .size = sizeof(ledger) };
     ledger_of_launches(&ledger);
@@ -1000,11 +445,6 @@ static void dropped_and_told(void) {
     CHECK(!ledger.complete, "the ledger says that nothing is missing");
 }
 
-static void the_ledger_holds_what_the_vendor_dropped_and_what_that_left_alone(void **state) {
-    (void)state;
-    run("drop_records", dropped_and_told);
-}
-
 static void timeless(void) {
     struct fp_ledger ledger = { .size = sizeof(ledger) };
     ledger_of_launches(&ledger);
@@ -1013,12 +453,6 @@ static void timeless(void) {
     CHECK_EQUAL(ledger.rows[FP_KIND_KERNEL].lost[FP_LOSS_MALFORMED],
                 truth.records[FLAGSIM_FATE_END_BEFORE_START][FLAGSIM_RECORD_KERNEL]);
     CHECK(!ledger.complete, "the ledger says that nothing is missing");
-}
-
-static void the_ledger_holds_records_without_usable_times(void **state) {
-    (void)state;
-    run("timing_zero", timeless);
-    run("end_before_start", timeless);
 }
 
 // ---- Captures, of which the recording may see one end alone
@@ -1084,11 +518,6 @@ static void cut_capture(void) {
     flagsim_graph_destroy(graph);
 }
 
-static void a_recording_may_begin_and_end_inside_a_capture(void **state) {
-    (void)state;
-    run("", cut_capture);
-}
-
 static void *launch_into(void *stream) {
     launch_on(stream);
     return NULL;
@@ -1116,13 +545,6 @@ static void capture_without_end(void) {
     end_recording(recording, &ledger);
     flagsim_graph_exec_destroy(exec);
     flagsim_graph_destroy(graph);
-}
-
-static void a_capture_whose_end_is_lost_excuses_no_launch_that_came_after_it(void **state) {
-    (void)state;
-    run("", capture_without_end);
-    run("lose_capture_ends", capture_without_end);
-    run("lose_capture_ends,lose_records=4", capture_without_end);
 }
 
 // ---- Memory
@@ -1156,40 +578,71 @@ static void what_finds_no_buffer_is_counted_as_dropped(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everything_is_recorded_and_owned_by_its_operator),
-        cmocka_unit_test(nothing_is_armed_before_a_session_nor_after_it),
-        cmocka_unit_test(start_twice_and_stop_without_start_are_refused_and_harm_nothing),
-        cmocka_unit_test(many_sessions_in_one_process_each_hold_their_own),
+        SESSIONS(everything_is_recorded_and_owned_by_its_operator, ON_ALL(sound, "")),
+        SESSIONS(nothing_is_armed_before_a_session_nor_after_it, ON_ALL(nothing_armed, "")),
+        SESSIONS(start_twice_and_stop_without_start_are_refused_and_harm_nothing,
+                 ON_ALL(scenario_order_of_calls, "")),
+        SESSIONS(many_sessions_in_one_process_each_hold_their_own, ON_ALL(scenario_sessions_in_a_row, "")),
         cmocka_unit_test(a_thousand_sessions_leave_nothing_behind),
         cmocka_unit_test(many_threads_push_while_another_drains),
-        cmocka_unit_test(faults_that_lose_nothing_change_nothing),
-        cmocka_unit_test(records_without_times_or_with_impossible_ones_are_counted),
-        cmocka_unit_test(what_the_vendor_says_it_dropped_is_counted),
-        cmocka_unit_test(records_of_unknown_kind_are_counted_and_stepped_over),
-        cmocka_unit_test(a_record_that_ends_the_iteration_is_counted_and_the_rest_is_said_to_be_missing),
-        cmocka_unit_test(names_that_are_missing_or_very_long_do_no_harm),
-        cmocka_unit_test(times_of_another_clock_come_out_in_the_epoch),
-        cmocka_unit_test(a_version_that_lies_about_record_sizes_is_not_believed),
-        cmocka_unit_test(a_push_that_fails_is_reported),
-        cmocka_unit_test(without_driver_or_device_or_with_another_runtime_it_is_refused_with_the_reason),
-        cmocka_unit_test(
-            a_driver_that_wants_callbacks_before_the_first_context_is_found_out_and_the_cure_named),
-        cmocka_unit_test(the_ledger_of_such_a_driver_is_incomplete_until_it_is_prepared),
-        cmocka_unit_test(prepare_cures_it_and_arms_nothing),
-        cmocka_unit_test(being_replaced_during_a_session_is_noticed_and_said),
-        cmocka_unit_test(being_replaced_before_the_first_buffer_of_a_later_session_is_noticed_and_said),
-        cmocka_unit_test(a_session_without_device_work_accuses_nobody),
-        cmocka_unit_test(a_buffer_that_comes_after_the_flush_returned_is_waited_for),
+        SESSIONS(
+            faults_that_lose_nothing_change_nothing,
+            ON_ALL(faulty_but_whole,
+                   "tiny_buffers tiny_buffers=600,late_buffers out_of_order tiny_buffers,late_correlation "
+                   "clock_domain flush_completion_thread,tiny_buffers nested_own_id nested_driver_call "
+                   "hang_flush=50 other_subscriber tiny_buffers,out_of_order,late_correlation")),
+        SESSIONS(records_without_times_or_with_impossible_ones_are_counted,
+                 ON_ALL(scenario_odd_times,
+                        "timing_zero end_before_start timing_zero=4,end_before_start=3,tiny_buffers")),
+        SESSIONS(what_the_vendor_says_it_dropped_is_counted, ON_ALL(scenario_vendor_drops, "drop_records")),
+        SESSIONS(records_of_unknown_kind_are_counted_and_stepped_over,
+                 ON_ALL(scenario_unknown_kinds, "unknown_kind")),
+        SESSIONS(a_record_that_ends_the_iteration_is_counted_and_the_rest_is_said_to_be_missing,
+                 ON_ALL(scenario_broken_records, "broken_record,tiny_buffers=8000")),
+        SESSIONS(names_that_are_missing_or_very_long_do_no_harm,
+                 ON_ALL(scenario_odd_names, "name_null name_8k")),
+        SESSIONS(times_of_another_clock_come_out_in_the_epoch, ON_ALL(clock_mapped, "clock_domain")),
+        SESSIONS(a_version_that_lies_about_record_sizes_is_not_believed,
+                 ON_ALL(mismatch, "version_mismatch")),
+        SESSIONS(a_push_that_fails_is_reported, ON_ALL(scenario_push_failures, "push_fails")),
+        SESSIONS(without_driver_or_device_or_with_another_runtime_it_is_refused_with_the_reason,
+                 ON_ALL(scenario_refused, "no_driver no_device runtime_mismatch")),
+        SESSIONS(a_driver_that_wants_callbacks_before_the_first_context_is_found_out_and_the_cure_named,
+                 ON_ALL(silent, "late_registration")),
+        SESSIONS(the_ledger_of_such_a_driver_is_incomplete_until_it_is_prepared,
+                 ON_ALL(ledger_unprepared, "late_registration"),
+                 ON_ALL(ledger_prepared, "late_registration")),
+        SESSIONS(prepare_cures_it_and_arms_nothing, ON_ALL(prepared, "late_registration")),
+        SESSIONS(being_replaced_during_a_session_is_noticed_and_said,
+                 ON_ALL(replaced, "replaced_callbacks,tiny_buffers")),
+        SESSIONS(being_replaced_before_the_first_buffer_of_a_later_session_is_noticed_and_said,
+                 ON_ALL(replaced_later, "replaced_callbacks=0,replaced_session=2")),
+        SESSIONS(a_session_without_device_work_accuses_nobody, ON_ALL(silent_but_heard, "")),
+        SESSIONS(a_buffer_that_comes_after_the_flush_returned_is_waited_for,
+                 ON_ALL(faulty_but_whole, "buffers_after_flush=5 buffers_after_flush=5,tiny_buffers=2000")),
         cmocka_unit_test(a_buffer_that_comes_in_the_next_session_is_counted_in_its_own_and_shown_in_none),
-        cmocka_unit_test(a_forked_child_lives_and_the_parents_session_goes_on),
-        cmocka_unit_test(a_program_may_exit_while_recording),
-        cmocka_unit_test(recordings_lose_nothing_whichever_thread_drains_last),
-        cmocka_unit_test(work_that_is_lost_unseen_shows_as_launches_without_work),
-        cmocka_unit_test(the_ledger_holds_what_the_vendor_dropped_and_what_that_left_alone),
-        cmocka_unit_test(the_ledger_holds_records_without_usable_times),
-        cmocka_unit_test(a_recording_may_begin_and_end_inside_a_capture),
-        cmocka_unit_test(a_capture_whose_end_is_lost_excuses_no_launch_that_came_after_it),
+        SESSIONS(a_forked_child_lives_and_the_parents_session_goes_on, ON_ALL(scenario_forked, "")),
+        SESSIONS(a_program_may_exit_while_recording, ON_ALL(exits_while_recording, ""),
+                 ON_ALL(exits_while_recording, "tiny_buffers")),
+        SESSIONS(recordings_lose_nothing_whichever_thread_drains_last, ON_ALL(through_recordings, ""),
+                 ON_ALL(through_recordings, "tiny_buffers=2000 tiny_buffers=2000,flush_completion_thread "
+                                            "tiny_buffers=2000,late_buffers")),
+        SESSIONS(work_that_is_lost_unseen_shows_as_launches_without_work,
+                 ON_ALL(lost_unseen, "lose_records lose_records=7,tiny_buffers")),
+        SESSIONS(the_ledger_holds_what_the_vendor_dropped_and_what_that_left_alone,
+                 ON_ALL(dropped_and_told, "drop_records")),
+        SESSIONS(the_ledger_holds_records_without_usable_times,
+                 ON_ALL(timeless, "timing_zero end_before_start")),
+        SESSIONS(a_recording_may_begin_and_end_inside_a_capture, ON_ALL(cut_capture, "")),
+        SESSIONS(a_capture_whose_end_is_lost_excuses_no_launch_that_came_after_it,
+                 ON_ALL(capture_without_end, ""),
+                 ON_ALL(capture_without_end, "lose_capture_ends lose_capture_ends,lose_records=4")),
         cmocka_unit_test(what_finds_no_buffer_is_counted_as_dropped),
     };
+    ops = &fp_cupti_ops;
+    memory_calls.peer_copy_async = flagsim_memcpy_peer_async;
+    launches_by_the_driver = true;
+    leave_child = exit; // with its handlers
+    thread_launches = 200;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

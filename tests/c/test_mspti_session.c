@@ -1,37 +1,32 @@
 // test_mspti_session.c - whole sessions on a simulated MSPTI, sound and with every fault it can have: in a
 // process that was started without it, and in one that was started with it.
-#include "emulated.h"
 #include "mspti_sessions.h"
+#include "session_rows.h"
 #include "tracers/libraries.h"
 
 #include <sys/stat.h>
 
-static void run_both_drains(const char *faults) {
-    run(faults, whole);
-    run(faults, whole_though_drained_on_the_way);
-}
+#define HARMLESS                                                                                             \
+    "tiny_buffers late_buffers,tiny_buffers=900 out_of_order late_correlation,tiny_buffers "                 \
+    "flush_completion_thread,tiny_buffers hang_flush=50 wide_ids no_node_api own_stacks "                    \
+    "many_workers,tiny_buffers null_completion "                                                             \
+    "tiny_buffers,out_of_order,late_correlation,wide_ids,null_completion"
+#define CLOCKS_APART "clock_behind=20000 clock_behind=2000000000 clock_ahead=1000000,tiny_buffers=65536"
 
-static void with_ascendcl(void (*scenario)(void)) {
+static void (*wanted)(void);
+
+static void beside_ascendcl(void) {
     load_ascendcl();
-    scenario();
+    wanted();
 }
 
-#define WITH_ASCENDCL(scenario)                                                                              \
-    static void acl_##scenario(void) {                                                                       \
-        with_ascendcl(scenario_##scenario);                                                                  \
-    }
+static void run_beside_ascendcl(const char *faults, void (*scenario)(void)) {
+    wanted = scenario;
+    run(faults, beside_ascendcl);
+}
 
-WITH_ASCENDCL(nothing_armed)
-WITH_ASCENDCL(order_of_calls)
-WITH_ASCENDCL(sessions_in_a_row)
-WITH_ASCENDCL(threads)
-WITH_ASCENDCL(odd_times)
-WITH_ASCENDCL(odd_names)
-WITH_ASCENDCL(unknown_kinds)
-WITH_ASCENDCL(push_failures)
-WITH_ASCENDCL(forked)
-WITH_ASCENDCL(exits_while_recording)
-WITH_ASCENDCL(refused)
+#define BESIDE_ASCENDCL(scenario, faults)                                                                    \
+    { scenario, faults, run_beside_ascendcl }
 
 // ---- What a recording is
 
@@ -42,21 +37,9 @@ static void without_copies(void) {
     CHECK(!strstr(all.notes, "collectives"), "what MSPTI took is said to be missing: %s", all.notes);
 }
 
-static void kernels_and_calls_are_recorded_and_copies_missing_is_said(void **state) {
-    (void)state;
-    run("", without_copies);
-    run("", whole_though_drained_on_the_way);
-}
-
 static void with_copies(void) {
     whole();
     CHECK(all.notes[0] == '\0', "%s", all.notes);
-}
-
-static void copies_and_sets_are_recorded_too(void **state) {
-    (void)state;
-    run("", with_copies);
-    run("", whole_though_drained_on_the_way);
 }
 
 static void start_again_with_the_library(void) {
@@ -80,36 +63,10 @@ static void the_same_program_started_with_the_library_passes_its_tests(void **st
     run("", start_again_with_the_library);
 }
 
-static void faults_that_lose_nothing_change_nothing(void **state) {
-    (void)state;
-    static const char *const faults[] = {
-        "tiny_buffers",
-        "late_buffers,tiny_buffers=900",
-        "out_of_order",
-        "late_correlation,tiny_buffers",
-        "flush_completion_thread,tiny_buffers",
-        "hang_flush=50",
-        "wide_ids",
-        "no_node_api",
-        "own_stacks",
-        "many_workers,tiny_buffers",
-        "null_completion",
-        "tiny_buffers,out_of_order,late_correlation,wide_ids,null_completion",
-    };
-    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
-        run_both_drains(faults[i]);
-}
-
 static void an_old_release(void) {
     whole();
     CHECK(is_preloaded ? all.notes[0] == '\0' : strstr(all.notes, "gave no record of the copies") != NULL,
           "%s", all.notes);
-}
-
-static void an_old_release_with_one_kind_of_calls_gives_the_same(void **state) {
-    (void)state;
-    run("old_release", an_old_release);
-    run("old_release,tiny_buffers", whole_though_drained_on_the_way);
 }
 
 // ---- Collectives
@@ -200,12 +157,6 @@ static void with_the_newer_kind(void) {
     CHECK(!strstr(all.notes, "collectives"), "%s", all.notes);
 }
 
-static void collectives_of_the_newer_kind_are_recorded_in_any_process(void **state) {
-    (void)state;
-    run("", with_the_newer_kind);
-    run("wide_ids,tiny_buffers,late_correlation", with_the_newer_kind);
-}
-
 // The older kind's records have no id: no call began them, and no operator.
 static void with_the_older_kind(void) {
     size_t found = 0;
@@ -223,12 +174,6 @@ static void with_the_older_kind(void) {
     }
     CHECK_EQUAL(found, is_preloaded ? RANKS : 0);
     CHECK_EQUAL(strstr(all.notes, "collectives") == NULL, is_preloaded);
-}
-
-static void collectives_of_the_older_kind_need_the_preload(void **state) {
-    (void)state;
-    run("no_communication", with_the_older_kind);
-    run("no_communication,old_release", with_the_older_kind);
 }
 
 // ---- The library
@@ -251,11 +196,6 @@ static void opened_late(void) {
     CHECK(is_open(), "a session runs without it");
     CHECK_EQUAL(stop(), 0);
     CHECK(is_open(), "it was closed: its hooks stay in the runtime");
-}
-
-static void it_is_opened_when_a_session_begins_and_kept(void **state) {
-    (void)state;
-    run("", opened_late);
 }
 
 static void refused_for(const char *path, int status, const char *reason) {
@@ -315,16 +255,6 @@ static void found_beside_ascendcl(void) {
     whole();
 }
 
-static void it_is_found_where_cann_is_and_anything_else_is_refused_with_the_reason(void **state) {
-    (void)state;
-    run("", named_wrongly);
-    run("", found_by_home);
-    run("", found_by_processor);
-    run("", found_beside_ascendcl);
-    run("no_driver", acl_refused);
-    run("no_device", acl_refused);
-}
-
 // ---- What speaks for copies and against them
 
 static void named_too_late(void) {
@@ -378,11 +308,6 @@ static void set_directly(void) {
     }
 }
 
-static void sets_carry_all_that_the_call_said_and_a_bypass_is_not_seen(void **state) {
-    (void)state;
-    run("", set_directly);
-}
-
 // ---- Ids and devices
 
 static void pop_takes_a_place(void) {
@@ -403,152 +328,63 @@ static void pop_takes_a_place(void) {
     CHECK_EQUAL(pop_id(2, &last), 5);
 }
 
-static void a_pop_without_a_place_for_the_id_fails_and_changes_nothing(void **state) {
-    (void)state;
-    run("", pop_takes_a_place);
-}
-
-static void ids_of_two_threads_are_not_taken_for_each_others(void **state) {
-    (void)state;
-    run("", acl_threads);
-    run("tiny_buffers=65536,wide_ids", acl_threads);
-    run("own_stacks", acl_threads);
-}
-
-static void a_clock_that_is_not_quite_the_machines_gives_no_operator_to_another(void **state) {
-    (void)state;
-    static const char *const clocks[] = {
-        "",
-        "clock_behind=20000",
-        "clock_behind=2000000000",
-        "clock_ahead=1000000,tiny_buffers=65536",
-    };
-    for (size_t at = 0; at < sizeof(clocks) / sizeof(clocks[0]); at++) {
-        run(clocks[at], in_step);
-        run(clocks[at], left_over);
-    }
-    run("clock_behind=20000", whole_though_drained_on_the_way);
-    run("clock_ahead=200000", whole_though_drained_on_the_way);
-}
-
-static void devices_are_counted_as_the_program_sees_them(void **state) {
-    (void)state;
-    run("", on_physical_devices);
-}
-
-// ---- What goes wrong
-
-static void records_without_times_or_with_impossible_ones_are_counted(void **state) {
-    (void)state;
-    run("timing_zero", acl_odd_times);
-    run("end_before_start", acl_odd_times);
-    run("timing_zero=4,end_before_start=3,tiny_buffers", acl_odd_times);
-    run("timing_zero=1", acl_odd_times);
-}
-
-static void records_of_unknown_kind_are_counted_and_stepped_over(void **state) {
-    (void)state;
-    run("unknown_kind", acl_unknown_kinds);
-    run("unknown_kind=1,tiny_buffers=900", acl_unknown_kinds);
-}
-
-static void names_that_are_missing_or_very_long_do_no_harm(void **state) {
-    (void)state;
-    run("name_null", acl_odd_names);
-    run("name_8k", acl_odd_names);
-    run("name_dirty", acl_odd_names);
-}
-
-static void raw_counters_are_no_times(void **state) {
-    (void)state;
-    run("raw_counter", raw_counters);
-    run("raw_counter=1", raw_counters);
-    run("clock_domain", another_clock);
-}
-
-static void what_is_dropped_is_counted_and_the_rest_is_right(void **state) {
-    (void)state;
-    run("late_buffers,tiny_buffers=100", without_room);
-    run("drop_records", dropped);
-    run("lose_records,tiny_buffers", dropped);
-}
-
-static void a_push_that_fails_is_counted(void **state) {
-    (void)state;
-    run("push_fails", acl_push_failures);
-}
-
-static void busy(void) {
-    struct fp_session_options options = { .size = sizeof(options) };
-    struct fp_error err = { "" };
-    load_ascendcl();
-    open_tracer();
-    CHECK_EQUAL(ops->start(tracer, &options, &err), -EBUSY);
-    CHECK(strstr(err.text, "another profiler"), "%s", err.text);
-    truth.size = sizeof(truth);
-    flagsim_truth_read(&truth);
-    CHECK_EQUAL(truth.kinds_armed, 0);
-}
-
-static void another_subscriber_is_named_and_nothing_is_armed(void **state) {
-    (void)state;
-    run("other_subscriber", busy);
-}
-
-// ---- Sessions
-
-static void sessions_are_kept_apart(void **state) {
-    (void)state;
-    run("", acl_nothing_armed);
-    run("", acl_order_of_calls);
-    run("", acl_sessions_in_a_row);
-}
-
-static void a_forked_child_lives_and_the_parents_session_goes_on(void **state) {
-    (void)state;
-    SKIP_IF_EMULATED(FORKS_BESIDE_THREADS);
-    run("", acl_forked);
-}
-
-static void a_program_may_exit_while_recording(void **state) {
-    (void)state;
-    run("", acl_exits_while_recording);
-}
-
 // What both sorts of process pass.
 #define COMMON                                                                                               \
-    cmocka_unit_test(faults_that_lose_nothing_change_nothing),                                               \
-        cmocka_unit_test(an_old_release_with_one_kind_of_calls_gives_the_same),                              \
-        cmocka_unit_test(collectives_of_the_newer_kind_are_recorded_in_any_process),                         \
-        cmocka_unit_test(collectives_of_the_older_kind_need_the_preload),                                    \
+    SESSIONS(faults_that_lose_nothing_change_nothing, PASSES(whole, HARMLESS),                               \
+             PASSES(whole_though_drained_on_the_way, HARMLESS)),                                             \
+        SESSIONS(an_old_release_with_one_kind_of_calls_gives_the_same,                                       \
+                 PASSES(an_old_release, "old_release"),                                                      \
+                 PASSES(whole_though_drained_on_the_way, "old_release,tiny_buffers")),                       \
+        SESSIONS(collectives_of_the_newer_kind_are_recorded_in_any_process, PASSES(with_the_newer_kind, ""), \
+                 PASSES(with_the_newer_kind, "wide_ids,tiny_buffers,late_correlation")),                     \
+        SESSIONS(collectives_of_the_older_kind_need_the_preload,                                             \
+                 PASSES(with_the_older_kind, "no_communication no_communication,old_release")),              \
         cmocka_unit_test(signs_that_disagree_are_said),                                                      \
-        cmocka_unit_test(records_without_times_or_with_impossible_ones_are_counted),                         \
-        cmocka_unit_test(records_of_unknown_kind_are_counted_and_stepped_over),                              \
-        cmocka_unit_test(sessions_are_kept_apart)
+        SESSIONS(records_without_times_or_with_impossible_ones_are_counted,                                  \
+                 BESIDE_ASCENDCL(scenario_odd_times,                                                         \
+                                 "timing_zero end_before_start "                                             \
+                                 "timing_zero=4,end_before_start=3,tiny_buffers timing_zero=1")),            \
+        SESSIONS(records_of_unknown_kind_are_counted_and_stepped_over,                                       \
+                 BESIDE_ASCENDCL(scenario_unknown_kinds, "unknown_kind unknown_kind=1,tiny_buffers=900")),   \
+        SESSIONS(sessions_are_kept_apart, BESIDE_ASCENDCL(scenario_nothing_armed, ""),                       \
+                 BESIDE_ASCENDCL(scenario_order_of_calls, ""),                                               \
+                 BESIDE_ASCENDCL(scenario_sessions_in_a_row, ""))
 
 int main(int argc, char **argv) {
     const struct CMUnitTest late[] = {
-        cmocka_unit_test(kernels_and_calls_are_recorded_and_copies_missing_is_said),
+        SESSIONS(kernels_and_calls_are_recorded_and_copies_missing_is_said, PASSES(without_copies, ""),
+                 PASSES(whole_though_drained_on_the_way, "")),
         COMMON,
-        cmocka_unit_test(it_is_opened_when_a_session_begins_and_kept),
-        cmocka_unit_test(it_is_found_where_cann_is_and_anything_else_is_refused_with_the_reason),
-        cmocka_unit_test(a_pop_without_a_place_for_the_id_fails_and_changes_nothing),
-        cmocka_unit_test(ids_of_two_threads_are_not_taken_for_each_others),
-        cmocka_unit_test(a_clock_that_is_not_quite_the_machines_gives_no_operator_to_another),
-        cmocka_unit_test(devices_are_counted_as_the_program_sees_them),
-        cmocka_unit_test(names_that_are_missing_or_very_long_do_no_harm),
-        cmocka_unit_test(raw_counters_are_no_times),
-        cmocka_unit_test(what_is_dropped_is_counted_and_the_rest_is_right),
-        cmocka_unit_test(a_push_that_fails_is_counted),
-        cmocka_unit_test(another_subscriber_is_named_and_nothing_is_armed),
-        cmocka_unit_test(a_forked_child_lives_and_the_parents_session_goes_on),
-        cmocka_unit_test(a_program_may_exit_while_recording),
+        SESSIONS(it_is_opened_when_a_session_begins_and_kept, PASSES(opened_late, "")),
+        SESSIONS(it_is_found_where_cann_is_and_anything_else_is_refused_with_the_reason,
+                 PASSES(named_wrongly, ""), PASSES(found_by_home, ""), PASSES(found_by_processor, ""),
+                 PASSES(found_beside_ascendcl, ""), BESIDE_ASCENDCL(scenario_refused, "no_driver no_device")),
+        SESSIONS(a_pop_without_a_place_for_the_id_fails_and_changes_nothing, PASSES(pop_takes_a_place, "")),
+        SESSIONS(ids_of_two_threads_are_not_taken_for_each_others, BESIDE_ASCENDCL(scenario_threads, ""),
+                 BESIDE_ASCENDCL(scenario_threads, "tiny_buffers=65536,wide_ids own_stacks")),
+        SESSIONS(a_clock_that_is_not_quite_the_machines_gives_no_operator_to_another, PASSES(in_step, ""),
+                 PASSES(in_step, CLOCKS_APART), PASSES(left_over, ""), PASSES(left_over, CLOCKS_APART),
+                 PASSES(whole_though_drained_on_the_way, "clock_behind=20000 clock_ahead=200000")),
+        SESSIONS(devices_are_counted_as_the_program_sees_them, PASSES(on_physical_devices, "")),
+        SESSIONS(names_that_are_missing_or_very_long_do_no_harm,
+                 BESIDE_ASCENDCL(scenario_odd_names, "name_null name_8k name_dirty")),
+        SESSIONS(raw_counters_are_no_times, PASSES(raw_counters, "raw_counter raw_counter=1"),
+                 PASSES(another_clock, "clock_domain")),
+        SESSIONS(what_is_dropped_is_counted_and_the_rest_is_right,
+                 PASSES(without_room, "late_buffers,tiny_buffers=100"),
+                 PASSES(dropped, "drop_records lose_records,tiny_buffers")),
+        SESSIONS(a_push_that_fails_is_counted, BESIDE_ASCENDCL(scenario_push_failures, "push_fails")),
+        SESSIONS(another_subscriber_is_named_and_nothing_is_armed,
+                 BESIDE_ASCENDCL(scenario_busy, "other_subscriber")),
+        SESSIONS(a_forked_child_lives_and_the_parents_session_goes_on, BESIDE_ASCENDCL(scenario_forked, "")),
+        SESSIONS(a_program_may_exit_while_recording, BESIDE_ASCENDCL(scenario_exits_while_recording, "")),
         cmocka_unit_test(the_same_program_started_with_the_library_passes_its_tests),
     };
     const struct CMUnitTest early[] = {
-        cmocka_unit_test(copies_and_sets_are_recorded_too),
+        SESSIONS(copies_and_sets_are_recorded_too, PASSES(with_copies, ""),
+                 PASSES(whole_though_drained_on_the_way, "")),
         COMMON,
-        cmocka_unit_test(sets_carry_all_that_the_call_said_and_a_bypass_is_not_seen),
+        SESSIONS(sets_carry_all_that_the_call_said_and_a_bypass_is_not_seen, PASSES(set_directly, "")),
     };
     ops = &fp_mspti_ops;
     library = MSPTI;

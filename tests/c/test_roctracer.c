@@ -1,6 +1,12 @@
 // test_roctracer.c - whole sessions on a simulated ROCtracer, AMD's and DTK's, sound and with every fault.
-#include "emulated.h"
 #include "roctracer_sessions.h"
+#include "session_rows.h"
+
+#define HARMLESS                                                                                             \
+    "tiny_buffers late_buffers,tiny_buffers=600 out_of_order clock_domain epoch_clock hang_flush=50 "        \
+    "barriers "                                                                                              \
+    "no_bytes wide_ids late_records late_records=1,out_of_order,wide_ids,barriers=1 "                        \
+    "tiny_buffers,out_of_order,no_bytes,wide_ids,late_records=3"
 
 static void run_amd(const char *faults, void (*scenario)(void)) {
     wanted = scenario;
@@ -17,33 +23,12 @@ static void run_both(const char *faults, void (*scenario)(void)) {
     run_dtk(faults, scenario);
 }
 
-static void everything_is_recorded_owned_and_named(void **state) {
-    (void)state;
-    run_both("", whole);
-    run_both("", whole_though_drained_on_the_way);
-}
-
-static void faults_that_lose_nothing_change_nothing(void **state) {
-    (void)state;
-    static const char *const faults[] = {
-        "tiny_buffers",
-        "late_buffers,tiny_buffers=600",
-        "out_of_order",
-        "clock_domain",
-        "epoch_clock",
-        "hang_flush=50",
-        "barriers",
-        "no_bytes",
-        "wide_ids",
-        "late_records",
-        "late_records=1,out_of_order,wide_ids,barriers=1",
-        "tiny_buffers,out_of_order,no_bytes,wide_ids,late_records=3",
-    };
-    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
-        run_amd(faults[i], whole);
-        run_dtk(faults[i], whole_though_drained_on_the_way);
-    }
-}
+#define ON_AMD(scenario, faults)                                                                             \
+    { scenario, faults, run_amd }
+#define ON_DTK(scenario, faults)                                                                             \
+    { scenario, faults, run_dtk }
+#define ON_BOTH(scenario, faults)                                                                            \
+    { scenario, faults, run_both }
 
 // ---- Numbers of devices
 
@@ -54,12 +39,6 @@ static void without_topology(void) {
     for (size_t at = 0; at < all.event_count; at++)
         if (all.events[at].event.kind == FP_KIND_KERNEL)
             CHECK_EQUAL(all.events[at].event.device, 3);
-}
-
-static void devices_are_ordinals_though_the_driver_counts_its_nodes(void **state) {
-    (void)state;
-    run_both("kfd_nodes=3", behind_processors);
-    run_both("kfd_nodes=3", without_topology);
 }
 
 static void peer_copy(void) {
@@ -86,11 +65,6 @@ static void peer_copy(void) {
     }
 }
 
-static void a_copy_between_devices_names_both(void **state) {
-    (void)state;
-    run_both("", peer_copy);
-}
-
 // ---- What goes wrong
 
 static void hip_not_loaded(void) {
@@ -111,13 +85,6 @@ static void idle(void) {
     CHECK_EQUAL(stop(), 0);
     CHECK_EQUAL(all.event_count, 0);
     CHECK(all.notes[0] == '\0', "%s", all.notes);
-}
-
-static void binding_too_early_is_avoided_or_said_and_nothing_is_said_of_an_idle_program(void **state) {
-    (void)state;
-    run("", bound_too_early);
-    run("", hip_not_loaded);
-    run_both("", idle);
 }
 
 static void other_package(void) {
@@ -172,44 +139,6 @@ static void found_as_dtk(void) {
     check_all();
 }
 
-static void a_library_that_is_missing_or_another_is_refused_with_the_reason(void **state) {
-    (void)state;
-    run("", other_package);
-    run("", named_wrongly);
-    run("", found_by_rocm_path);
-    run("", found_as_dtk);
-}
-
-static void without_driver_or_device_it_is_refused_with_the_reason(void **state) {
-    (void)state;
-    run_both("no_driver", scenario_refused);
-    run_both("no_device", scenario_refused);
-}
-
-static void busy(void) {
-    struct fp_session_options options = { .size = sizeof(options) };
-    struct fp_error err = { "" };
-    open_tracer();
-    CHECK_EQUAL(ops->start(tracer, &options, &err), -EBUSY);
-    CHECK(strstr(err.text, "another profiler"), "%s", err.text);
-    truth.size = sizeof(truth);
-    flagsim_truth_read(&truth);
-    CHECK_EQUAL(truth.kinds_armed, 0);
-}
-
-static void another_subscriber_is_named(void **state) {
-    (void)state;
-    run_both("other_subscriber", busy);
-}
-
-static void records_without_times_or_with_impossible_ones_are_counted(void **state) {
-    (void)state;
-    run_both("timing_zero", scenario_odd_times);
-    run_both("end_before_start", scenario_odd_times);
-    run_dtk("timing_zero=4,end_before_start=3,tiny_buffers", scenario_odd_times);
-    run_amd("timing_zero=1", scenario_odd_times);
-}
-
 static void missing_records(void) {
     record();
     CHECK(truth.records[FLAGSIM_FATE_DROPPED][FLAGSIM_RECORD_KERNEL] +
@@ -224,25 +153,7 @@ static void missing_records(void) {
 }
 
 // ROCtracer has no count of what it dropped: what the recording can know is launches without device work.
-static void what_the_library_dropped_is_not_waited_for_and_the_rest_is_right(void **state) {
-    (void)state;
-    run_amd("drop_records", missing_records);
-    run_dtk("lose_records", missing_records);
-    run_amd("lose_records,late_records=5,wide_ids", missing_records);
-}
-
-static void records_of_unknown_kind_are_counted_and_stepped_over(void **state) {
-    (void)state;
-    run_both("unknown_kind", scenario_unknown_kinds);
-}
-
-static void names_that_are_missing_or_very_long_do_no_harm(void **state) {
-    (void)state;
-    run_both("name_null", scenario_odd_names);
-    run_amd("name_8k", scenario_odd_names);
-    run_dtk("name_dirty", scenario_odd_names);
-}
-
+// The first sample of the clock fails, as before the first HIP call.
 static void asleep(void) {
     record();
     CHECK_EQUAL(collected_count(&all, FP_KIND_KERNEL), truth.kernels);
@@ -250,37 +161,7 @@ static void asleep(void) {
     check_owners();
 }
 
-static void times_come_out_in_the_epoch_whatever_the_clock(void **state) {
-    (void)state;
-    run_both("", scenario_clock);
-    run_both("clock_domain", scenario_clock);
-    run_amd("epoch_clock", scenario_clock);
-    run_amd("clock_asleep=1", scenario_clock); // the first sample fails, as before the first HIP call
-    run_dtk("clock_asleep=1", asleep);
-}
-
 // ---- Sessions
-
-static void nothing_is_armed_before_a_session_nor_after_it(void **state) {
-    (void)state;
-    run_both("", scenario_nothing_armed);
-}
-
-static void start_twice_and_stop_without_start_are_refused(void **state) {
-    (void)state;
-    run_both("", scenario_order_of_calls);
-}
-
-static void many_sessions_in_one_process_each_hold_their_own(void **state) {
-    (void)state;
-    run_amd("", scenario_sessions_in_a_row);
-}
-
-static void many_threads_push_while_another_drains(void **state) {
-    (void)state;
-    run_both("tiny_buffers=65536", scenario_threads);
-    run_amd("tiny_buffers,wide_ids", scenario_threads);
-}
 
 static atomic_bool enough;
 
@@ -315,45 +196,45 @@ static void stopped_in_the_midst(void) {
                   collected_name(&all, all.events[at].event.name));
 }
 
-static void a_session_may_begin_and_end_while_others_launch(void **state) {
-    (void)state;
-    run_amd("", stopped_in_the_midst);
-}
-
-static void a_forked_child_lives_and_the_parents_session_goes_on(void **state) {
-    (void)state;
-    SKIP_IF_EMULATED(FORKS_BESIDE_THREADS);
-    run_both("", scenario_forked);
-}
-
-static void a_program_may_exit_while_recording(void **state) {
-    (void)state;
-    run_both("", scenario_exits_while_recording);
-    run_amd("tiny_buffers", scenario_exits_while_recording);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everything_is_recorded_owned_and_named),
-        cmocka_unit_test(faults_that_lose_nothing_change_nothing),
-        cmocka_unit_test(devices_are_ordinals_though_the_driver_counts_its_nodes),
-        cmocka_unit_test(a_copy_between_devices_names_both),
-        cmocka_unit_test(binding_too_early_is_avoided_or_said_and_nothing_is_said_of_an_idle_program),
-        cmocka_unit_test(a_library_that_is_missing_or_another_is_refused_with_the_reason),
-        cmocka_unit_test(without_driver_or_device_it_is_refused_with_the_reason),
-        cmocka_unit_test(another_subscriber_is_named),
-        cmocka_unit_test(records_without_times_or_with_impossible_ones_are_counted),
-        cmocka_unit_test(what_the_library_dropped_is_not_waited_for_and_the_rest_is_right),
-        cmocka_unit_test(records_of_unknown_kind_are_counted_and_stepped_over),
-        cmocka_unit_test(names_that_are_missing_or_very_long_do_no_harm),
-        cmocka_unit_test(times_come_out_in_the_epoch_whatever_the_clock),
-        cmocka_unit_test(nothing_is_armed_before_a_session_nor_after_it),
-        cmocka_unit_test(start_twice_and_stop_without_start_are_refused),
-        cmocka_unit_test(many_sessions_in_one_process_each_hold_their_own),
-        cmocka_unit_test(many_threads_push_while_another_drains),
-        cmocka_unit_test(a_session_may_begin_and_end_while_others_launch),
-        cmocka_unit_test(a_forked_child_lives_and_the_parents_session_goes_on),
-        cmocka_unit_test(a_program_may_exit_while_recording),
+        SESSIONS(everything_is_recorded_owned_and_named, ON_BOTH(whole, ""),
+                 ON_BOTH(whole_though_drained_on_the_way, "")),
+        SESSIONS(faults_that_lose_nothing_change_nothing, ON_AMD(whole, HARMLESS),
+                 ON_DTK(whole_though_drained_on_the_way, HARMLESS)),
+        SESSIONS(devices_are_ordinals_though_the_driver_counts_its_nodes,
+                 ON_BOTH(behind_processors, "kfd_nodes=3"), ON_BOTH(without_topology, "kfd_nodes=3")),
+        SESSIONS(a_copy_between_devices_names_both, ON_BOTH(peer_copy, "")),
+        SESSIONS(binding_too_early_is_avoided_or_said_and_nothing_is_said_of_an_idle_program,
+                 PASSES(bound_too_early, ""), PASSES(hip_not_loaded, ""), ON_BOTH(idle, "")),
+        SESSIONS(a_library_that_is_missing_or_another_is_refused_with_the_reason, PASSES(other_package, ""),
+                 PASSES(named_wrongly, ""), PASSES(found_by_rocm_path, ""), PASSES(found_as_dtk, "")),
+        SESSIONS(without_driver_or_device_it_is_refused_with_the_reason,
+                 ON_BOTH(scenario_refused, "no_driver no_device")),
+        SESSIONS(another_subscriber_is_named, ON_BOTH(scenario_busy, "other_subscriber")),
+        SESSIONS(records_without_times_or_with_impossible_ones_are_counted,
+                 ON_BOTH(scenario_odd_times, "timing_zero end_before_start"),
+                 ON_DTK(scenario_odd_times, "timing_zero=4,end_before_start=3,tiny_buffers"),
+                 ON_AMD(scenario_odd_times, "timing_zero=1")),
+        SESSIONS(what_the_library_dropped_is_not_waited_for_and_the_rest_is_right,
+                 ON_AMD(missing_records, "drop_records lose_records,late_records=5,wide_ids"),
+                 ON_DTK(missing_records, "lose_records")),
+        SESSIONS(records_of_unknown_kind_are_counted_and_stepped_over,
+                 ON_BOTH(scenario_unknown_kinds, "unknown_kind")),
+        SESSIONS(names_that_are_missing_or_very_long_do_no_harm, ON_BOTH(scenario_odd_names, "name_null"),
+                 ON_AMD(scenario_odd_names, "name_8k"), ON_DTK(scenario_odd_names, "name_dirty")),
+        SESSIONS(times_come_out_in_the_epoch_whatever_the_clock, ON_BOTH(scenario_clock, ""),
+                 ON_BOTH(scenario_clock, "clock_domain"),
+                 ON_AMD(scenario_clock, "epoch_clock clock_asleep=1"), ON_DTK(asleep, "clock_asleep=1")),
+        SESSIONS(nothing_is_armed_before_a_session_nor_after_it, ON_BOTH(scenario_nothing_armed, "")),
+        SESSIONS(start_twice_and_stop_without_start_are_refused, ON_BOTH(scenario_order_of_calls, "")),
+        SESSIONS(many_sessions_in_one_process_each_hold_their_own, ON_AMD(scenario_sessions_in_a_row, "")),
+        SESSIONS(many_threads_push_while_another_drains, ON_BOTH(scenario_threads, "tiny_buffers=65536"),
+                 ON_AMD(scenario_threads, "tiny_buffers,wide_ids")),
+        SESSIONS(a_session_may_begin_and_end_while_others_launch, ON_AMD(stopped_in_the_midst, "")),
+        SESSIONS(a_forked_child_lives_and_the_parents_session_goes_on, ON_BOTH(scenario_forked, "")),
+        SESSIONS(a_program_may_exit_while_recording, ON_BOTH(scenario_exits_while_recording, ""),
+                 ON_AMD(scenario_exits_while_recording, "tiny_buffers")),
     };
     ops = &fp_roctracer_ops;
     library = ROCTRACER;

@@ -139,7 +139,17 @@ static struct {
                       flagsim_stream *stream);
     int (*copy)(void *dst, const void *src, size_t bytes, flagsim_copy_kind kind);
     int (*set_async)(void *dst, int value, size_t bytes, flagsim_stream *stream);
-} memory_calls = { flagsim_memcpy_async, flagsim_memcpy, flagsim_memset_async };
+    int (*peer_copy_async)(void *dst, int dst_device, const void *src, int src_device, size_t bytes,
+                           flagsim_stream *stream); // NULL: none is made
+} memory_calls = { flagsim_memcpy_async, flagsim_memcpy, flagsim_memset_async, NULL };
+
+static inline void copy_to_peer(const void *device) {
+    void *peer = NULL;
+    CHECK_EQUAL(flagsim_set_device(1), 0);
+    CHECK_EQUAL(flagsim_malloc(&peer, 64), 0);
+    CHECK_EQUAL(flagsim_set_device(0), 0);
+    CHECK_EQUAL(memory_calls.peer_copy_async(peer, 1, device, 0, 64, NULL), 0);
+}
 
 static inline void copy_and_set(void) {
     static char host[512];
@@ -149,6 +159,8 @@ static inline void copy_and_set(void) {
     push(FP_ID_OPERATOR, OPERATOR + 2000);
     CHECK_EQUAL(memory_calls.copy_async(device, host, 512, FLAGSIM_COPY_HTOD, NULL), 0);
     CHECK_EQUAL(memory_calls.copy_async(other, device, 256, FLAGSIM_COPY_DTOD, NULL), 0);
+    if (memory_calls.peer_copy_async)
+        copy_to_peer(device);
     CHECK_EQUAL(memory_calls.copy(host, device, 128, FLAGSIM_COPY_DTOH), 0);
     CHECK_EQUAL(memory_calls.set_async(device, 3, 32, NULL), 0);
     pop(FP_ID_OPERATOR);
@@ -201,6 +213,11 @@ static inline int stop(void) {
     return result;
 }
 
+static inline void read_truth(void) {
+    truth.size = sizeof(truth);
+    flagsim_truth_read(&truth);
+}
+
 static inline void record(void) {
     open_tracer();
     collect_begin(&all);
@@ -208,8 +225,7 @@ static inline void record(void) {
     start();
     work();
     CHECK_EQUAL(stop(), 0);
-    truth.size = sizeof(truth);
-    flagsim_truth_read(&truth);
+    read_truth();
 }
 
 static const struct {
@@ -247,6 +263,8 @@ static inline const struct fp_event *call_of(uint32_t vendor_id) {
     return found;
 }
 
+static bool launches_by_the_driver; // the vendor records the lower interface's calls as its driver's
+
 // Each device event belongs to the operator under which it was issued, and to the call that started it.
 static inline void check_owners(void) {
     for (size_t at = 0; at < all.event_count; at++) {
@@ -261,6 +279,8 @@ static inline void check_owners(void) {
         const struct fp_event *call = call_of(event->vendor_id.value);
         CHECK(call, "%s has no launch", collected_name(&all, event->name));
         CHECK_EQUAL(call->u.call.thread, getpid());
+        if (launches_by_the_driver && event->kind == FP_KIND_KERNEL && number < LAUNCHES)
+            CHECK_EQUAL(call->kind, number % 5 == 0 ? FP_KIND_DRIVER : FP_KIND_RUNTIME);
     }
 }
 
@@ -427,17 +447,16 @@ static inline void scenario_nothing_armed(void) {
     flagsim_truth_reset();
     launch(1);
     flagsim_device_synchronize();
-    truth.size = sizeof(truth);
-    flagsim_truth_read(&truth);
+    read_truth();
     CHECK_EQUAL(truth.kinds_armed, 0);
     CHECK_EQUAL(truth.registrations, 0);
     CHECK_EQUAL(truth.calls_before_init, 0);
     collect_begin(&all);
     start();
-    flagsim_truth_read(&truth);
+    read_truth();
     CHECK(truth.kinds_armed > 0, "nothing is armed");
     CHECK_EQUAL(stop(), 0);
-    flagsim_truth_read(&truth);
+    read_truth();
     CHECK_EQUAL(truth.kinds_armed, 0);
     CHECK_EQUAL(flagsim_observer_count(), 0);
     launch(2);
@@ -447,7 +466,7 @@ static inline void scenario_nothing_armed(void) {
     flagsim_device_synchronize();
     CHECK_EQUAL(stop(), 0);
     CHECK_EQUAL(collected_count(&all, FP_KIND_KERNEL), 1);
-    flagsim_truth_read(&truth);
+    read_truth();
     CHECK_EQUAL(truth.registrations, 2);
 }
 
@@ -511,6 +530,17 @@ static inline void scenario_other_layout(void) {
         check_copies();
 }
 
+// A program that exits in the middle of things leaves memory in use by threads that still run: no leak.
+static bool exits_in_the_middle;
+// NOLINTNEXTLINE: the leak sanitizer asks by this name
+__attribute__((visibility("default"))) int __lsan_is_turned_off(void);
+// NOLINTNEXTLINE
+int __lsan_is_turned_off(void) {
+    return exits_in_the_middle;
+}
+
+static void (*leave_child)(int status) = _exit;
+
 static inline void scenario_forked(void) {
     open_tracer();
     collect_begin(&all);
@@ -519,12 +549,13 @@ static inline void scenario_forked(void) {
     pid_t child = fork();
     if (child == 0) {
         struct fp_session_options options = { .size = sizeof(options) };
+        exits_in_the_middle = true; // the simulator forgets here what its threads held
         alarm(10);
         CHECK_EQUAL(ops->push(tracer, FP_ID_OPERATOR, 1), 0);
         CHECK_EQUAL(ops->pop(tracer, FP_ID_OPERATOR, NULL), 0);
         CHECK_EQUAL(ops->stop(tracer, 0, NULL), -ECHILD);
         CHECK_EQUAL(ops->start(tracer, &options, NULL), -ECHILD);
-        _exit(7);
+        leave_child(7);
     }
     int status = 0;
     waitpid(child, &status, 0);
@@ -535,13 +566,22 @@ static inline void scenario_forked(void) {
     CHECK_EQUAL(collected_count(&all, FP_KIND_KERNEL), 2);
 }
 
-// A program that exits in the middle of things leaves memory in use by threads that still run: no leak.
-static bool exits_in_the_middle;
-// NOLINTNEXTLINE: the leak sanitizer asks by this name
-__attribute__((visibility("default"))) int __lsan_is_turned_off(void);
-// NOLINTNEXTLINE
-int __lsan_is_turned_off(void) {
-    return exits_in_the_middle;
+static inline void scenario_busy(void) {
+    struct fp_session_options options = { .size = sizeof(options) };
+    struct fp_error err = { "" };
+    open_tracer();
+    CHECK_EQUAL(ops->start(tracer, &options, &err), -EBUSY);
+    CHECK(strstr(err.text, "nother profiler"), "%s", err.text);
+    read_truth();
+    CHECK_EQUAL(truth.kinds_armed, 0);
+}
+
+static inline void scenario_broken_records(void) {
+    record();
+    CHECK(all.lost[FP_KIND_COUNT][FP_LOSS_UNKNOWN_KIND] + all.lost[FP_KIND_COUNT][FP_LOSS_MALFORMED] > 0,
+          "none");
+    CHECK(all.lost[FP_KIND_COUNT][FP_LOSS_UNCOUNTED] > 0, "it is not said that more is missing");
+    check_device_counts();
 }
 
 static inline void scenario_exits_while_recording(void) {
@@ -552,12 +592,13 @@ static inline void scenario_exits_while_recording(void) {
     exit(0);
 }
 
-enum { THREADS = 16, THREAD_LAUNCHES = 100 };
+enum { THREADS = 16 };
+static unsigned thread_launches = 100;
 static atomic_int threads_done;
 
 static inline void *launch_many(void *owner) {
     uint64_t thread = (uint64_t)(uintptr_t)owner;
-    for (uint64_t i = 0; i < THREAD_LAUNCHES; i++) {
+    for (uint64_t i = 0; i < thread_launches; i++) {
         flagsim_kernel_info info = { .name = kernel_name((int)(thread * 1000 + i)),
                                      .grid = { 1, 1, 1 },
                                      .block = { 1, 1, 1 } };
@@ -585,7 +626,7 @@ static inline void scenario_threads(void) {
         pthread_join(threads[i], NULL);
     flagsim_device_synchronize();
     CHECK_EQUAL(stop(), 0);
-    CHECK_EQUAL(collected_count(&all, FP_KIND_KERNEL), THREADS * THREAD_LAUNCHES);
+    CHECK_EQUAL(collected_count(&all, FP_KIND_KERNEL), THREADS * thread_launches);
     CHECK_EQUAL(collected_lost(&all), 0);
     for (size_t at = 0; at < all.event_count; at++) {
         const struct fp_event *event = &all.events[at].event;
