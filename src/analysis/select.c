@@ -175,12 +175,24 @@ static int read_list(const char *option, const char *text, bool *has, struct ran
     return code;
 }
 
+static int refuse_reversed(const struct fp_select *select, const struct fp_select_options *options,
+                           struct fp_error *err) {
+    if (!select->has_from || !select->has_to || select->from_absolute != select->to_absolute ||
+        select->to_ns > select->from_ns)
+        return 0;
+    fp_error_set(err, "--to %s is not after --from %s: no time lies between them", options->to,
+                 options->from);
+    return -EINVAL;
+}
+
 static int read_texts(struct fp_select *select, const struct fp_select_options *options,
                       struct fp_error *err) {
     int code =
         read_time("from", options->from, &select->has_from, &select->from_absolute, &select->from_ns, err);
     if (!code)
         code = read_time("to", options->to, &select->has_to, &select->to_absolute, &select->to_ns, err);
+    if (!code)
+        code = refuse_reversed(select, options, err);
     if (!code)
         code = read_list("device", options->device, &select->has_devices, &select->devices, err);
     if (!code)

@@ -242,7 +242,7 @@ static int check_file(const struct check_options *options, const char *path, str
         collect(&feed, check, &lines);
         put_verdict(report, &feed, check, &lines, path);
         if (is_part(&options->shared.select))
-            fp_report_note(report, "Only a part was checked: nothing was asked about what is missing.");
+            fp_feed_part(&feed, "Only a part was checked, and nothing asked about what is missing", report);
         if (options->shared.format == FP_FORMAT_TABLE)
             put_sentences(report, &lines);
         else

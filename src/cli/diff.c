@@ -239,6 +239,8 @@ static int read_file(struct course *course, enum fp_diff_side side, size_t file,
             code = add_groups(course, side, file, stats);
         if (code)
             fp_error_set(err, "%s: not enough memory", path);
+        if (feed.part && !feed.chosen_things)
+            fp_report_note(course->notes, "%s: nothing that was asked for is in it.", path);
         if (!fp_feed_nothing_lost(&feed)) {
             course->half_read++;
             fp_report_note(course->notes, "%s was not read whole: its totals are too small.", path);

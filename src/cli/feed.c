@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/input.h"
 #include "cli/progress.h"
@@ -40,17 +41,20 @@ void fp_feed_read(struct fp_feed *feed, const char *path, const struct fp_option
     feed->code = open_selected(options, path, &read, &select, &feed->reader, &feed->err);
     if (!feed->code) {
         bool all = fp_select_all(select);
-        uint64_t events = 0;
         int code;
+        feed->part = !all;
         fp_progress_begin(&progress, fp_reader_source(feed->reader));
         while ((code = fp_reader_next(feed->reader, &event, &feed->err)) == 1) {
-            fp_progress_event(&progress, ++events);
+            fp_progress_event(&progress, ++feed->events);
             int chosen = all ? 1 : fp_select_test(select, event);
-            if (chosen > 0)
+            if (chosen > 0) {
+                feed->chosen++;
+                feed->chosen_things += !strchr("MstfEeF", event->phase);
                 chosen = each(user, event);
+            }
             if (chosen < 0) {
                 fp_error_set(&feed->err, "%s: not enough memory after %llu events", path,
-                             (unsigned long long)events);
+                             (unsigned long long)feed->events);
                 code = chosen;
                 break;
             }
@@ -106,6 +110,15 @@ void fp_feed_notes(const struct fp_feed *feed, struct fp_report *report) {
             if (note->count && (int)fp_note_severity(kind) == severity && !said)
                 say_note(report, note, kind);
         }
+}
+
+void fp_feed_part(const struct fp_feed *feed, const char *said, struct fp_report *report) {
+    if (!feed->part)
+        return;
+    fp_report_note(report, "%s: %llu of %llu events.", said, (unsigned long long)feed->chosen,
+                   (unsigned long long)feed->events);
+    if (!feed->chosen_things)
+        fp_report_note(report, "Nothing that was asked for is in the file.");
 }
 
 void fp_feed_producer(const struct fp_producer *producer, struct fp_report *report) {

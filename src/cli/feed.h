@@ -14,6 +14,9 @@ struct fp_feed {
     struct fp_reader *reader;
     int code; // how the reading ended: 0, or the reader's negative errno (the verb decides what that means)
     struct fp_error err;
+    bool part;               // a part was asked for
+    uint64_t events, chosen; // read; of them in the part
+    uint64_t chosen_things;  // of these what says something by itself: no metadata, no ends
 };
 
 // Reads `path`. `each` returns 0 or a negative errno, which ends the reading. Afterwards feed->code tells the
@@ -23,6 +26,10 @@ void fp_feed_read(struct fp_feed *feed, const char *path, const struct fp_option
 
 // What the reader has to say, as sentences of the report; errors and warnings first.
 void fp_feed_notes(const struct fp_feed *feed, struct fp_report *report);
+
+// Where a part was asked for, how much that is, as a sentence that begins with `said` ("Only a part was counted");
+// that nothing of it is in the file, where that is so.
+void fp_feed_part(const struct fp_feed *feed, const char *said, struct fp_report *report);
 
 // Who recorded the trace, whether a real device did, and why none was recorded: facts of the report.
 void fp_feed_producer(const struct fp_producer *producer, struct fp_report *report);

@@ -52,7 +52,7 @@ static void put_facts(struct fp_stats_page *context, const struct fp_feed *feed,
     }
 }
 
-static void put_stats_notes(struct fp_stats_page *context) {
+static void put_stats_notes(struct fp_stats_page *context, bool part) {
     struct fp_stats *stats = context->stats;
     struct fp_report *report = context->report;
     if (context->producer.not_recorded[0])
@@ -61,8 +61,9 @@ static void put_stats_notes(struct fp_stats_page *context) {
         fp_report_note(report, "no events with a duration");
     else if (!stats->device_total_ns && !context->producer.not_recorded[0])
         fp_report_note(report,
-                       "no device work is in the file, or none that is known as such: the times are the "
-                       "host's, and slices of unknown kind stand last");
+                       "no device work is in %s, or none that is known as such: the times are the "
+                       "host's, and slices of unknown kind stand last",
+                       part ? "that part" : "the file");
     if (stats->odd_durations)
         fp_report_note(report,
                        "%llu slices have no duration of 0 or more (open or broken); they count in no sum",
@@ -130,7 +131,8 @@ static bool report_file(const struct fp_stats_options *options, const char *path
         if (options->shared.format == FP_FORMAT_CSV && !fp_feed_nothing_lost(&feed))
             fp_say("stats", "%s: NOT WHOLE: the figures are of what could be read", path);
         fp_feed_notes(&feed, context.report);
-        put_stats_notes(&context);
+        fp_feed_part(&feed, "Only a part was counted", context.report);
+        put_stats_notes(&context, feed.part);
         for (size_t i = 0; i < fp_stats_section_count; i++)
             if (asked_for(options->by, fp_stats_sections[i].name))
                 fp_stats_sections[i].put(&context);

@@ -64,3 +64,20 @@ def test_a_copy_of_standard_input_is_called_standard_input(run_cli, trace, tmp_p
         assert "standard input" in done.stdout + done.stderr, done
     done = run_cli(verb, "-", *others, "--step", "9", *(["-o", tmp_path / "x.json"] if verb in WRITE else []), input=trace.read_bytes())
     assert done.returncode == 2 and "standard input has no such step" in done.stderr
+
+
+@pytest.mark.parametrize("verb", READ + WRITE)
+@pytest.mark.parametrize("options", [["--from", "5ms", "--to", "1ms"], ["--from", "@7", "--to", "@7"]])
+def test_a_time_that_ends_before_it_begins_is_refused(run_cli, trace, tmp_path, verb, options):
+    done = run_cli(verb, *[trace] * (1 + (verb == "diff")), *options, *(["-o", tmp_path / "x.json"] if verb in WRITE else []))
+    assert done.returncode == 2 and "is not after --from" in done.stderr and not (tmp_path / "x.json").exists()
+
+
+def test_a_part_says_how_much_it_is_and_that_nothing_is_in_it(run_cli, trace, tmp_path):
+    for verb in ("stats", "check"):
+        assert "2 of 11 events." in run_cli(verb, trace, "--from", "@1900").ok().stdout
+        assert "of 11 events." not in run_cli(verb, trace).ok().stdout
+        for options in (["--pid", "7"], ["--include", "zebra"], ["--from", "7s"]):
+            assert "Nothing that was asked for is in the file." in run_cli(verb, trace, *options).ok().stdout
+    assert "no device work is in that part" in run_cli("stats", trace, "--device", "7").ok().stdout
+    assert "nothing that was asked for is in it" in " ".join(run_cli("diff", trace, trace, "--pid", "7").ok().stdout.split())
