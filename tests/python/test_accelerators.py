@@ -27,6 +27,19 @@ def test_each_accelerator_that_can_be_simulated_has_a_row_with_a_tracer():
     assert [name for name in simulated if ROWS[name] == "unavailable"] == []
 
 
+def test_each_decoder_of_a_vendors_records_has_a_fuzz_target_with_a_corpus():
+    fuzz = ROOT / "tests" / "fuzz"
+    texts = {path.stem: path.read_text() for path in fuzz.glob("fuzz_*.[ch]")}
+    layouts = {path.name for pattern in ("*_decode.h", "*_layout.h") for path in (ROOT / "src" / "tracers").glob(pattern)}
+    # What several share, and what is found out and has no table.
+    layouts -= {"twin_layout.h", "topspti_layout.h"}
+    assert len(layouts) >= 8
+    for header in layouts:
+        targets = [name for name, text in texts.items() if f'"tracers/{header}"' in text and name != "fuzz_twin"]
+        assert targets or (header == "twin_decode.h" and "fuzz_twin" in texts) or header == "topspti_decode.h", header
+        assert all(len(list((fuzz / "corpus" / name).iterdir())) >= 5 for name in targets), header
+
+
 def test_each_row_is_told_of_in_the_support_table():
     readme = (ROOT / "README.md").read_text()
     first_cells = re.findall(r"^\| ([^|]+) \|", readme, re.MULTILINE)

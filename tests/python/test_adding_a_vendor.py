@@ -146,6 +146,35 @@ def compile_changed(example, tmp_path, old, new):
     return tmp_path / "changed.so"
 
 
+@pytest.fixture
+def real(example, tmp_path):
+    """The document's tracer as it would be on hardware."""
+    return compile_changed(example, tmp_path, '    found.simulated = "acme.c"; // NULL where there is hardware\n', "")
+
+
+def test_what_says_that_it_is_no_simulation_is_reported_as_hardware(example, run_cli, real):
+    more = {"FLAGOS_TRACER_PLUGIN": real, "FLAGOS_TRACER_LIBRARY": example / "libacme.so"}
+    arguments = ("conformance", "--row", "acme", "--workload", example / "acme_work.so", "--json")
+    report = json.loads(run_cli(*arguments, env=environment(example, **more)).stdout)
+    assert report["rows"][0]["ran_on"] == "hardware" and report["rows"][0]["device"] == "Acme One"
+    assert any(note.startswith("acme: HARDWARE, Acme One. Library ") for note in report["notes"]), report["notes"]
+
+
+def test_an_accelerator_that_is_there_comes_before_a_simulated_one_whatever_the_order(example, run_cli, tree, real, tmp_path):
+    facades = sorted(tree.build.glob("sim/ppu/libhgpti.so"))
+    if not facades:
+        pytest.skip("no simulated library is built")
+    (tmp_path / "tracers").mkdir()
+    shutil.copy(real, tmp_path / "tracers" / "acme.so")
+    more = {"FLAGOS_TRACER_PLUGIN_DIR": tmp_path / "tracers", "LD_PRELOAD": facades[0]}
+    rows = rows_of(run_cli, example, **more)
+    assert list(rows).index("ppu") < list(rows).index("acme")
+    assert (rows["ppu"]["state"], rows["acme"]["state"]) == ("usable", "used")
+    shutil.copy(example / "acme_tracer.so", tmp_path / "tracers" / "acme.so")
+    rows = rows_of(run_cli, example, **more)
+    assert (rows["ppu"]["state"], rows["acme"]["state"]) == ("used", "usable"), "of two simulated ones the first"
+
+
 def test_a_tracer_that_opens_and_gives_none_is_refused(example, run_cli, tmp_path):
     plugin = compile_changed(example, tmp_path, "    *tracer = acme;\n", "")
     rows = rows_of(run_cli, example, FLAGOS_TRACER_PLUGIN=plugin, FLAGOS_TRACER_LIBRARY=example / "libacme.so")
