@@ -224,11 +224,27 @@ struct row_run {
     bool quiet;  // what it says on its standard error is nothing to a person
 };
 
+static bool needs_preload(const struct fp_contract_row *row) {
+    const struct fp_contract_pair *pair = row ? row->environment : NULL;
+    while (pair && pair->key && strcmp(pair->key, "LD_PRELOAD") != 0)
+        pair++;
+    return pair && pair->key;
+}
+
+// On hardware the row gets the machine's library in place of the simulator's.
+static void set_preload(const struct fp_contract_row *row) {
+    char list[FP_PRELOAD_BYTES];
+    if (needs_preload(row) && fp_preload_list(list, row->accelerator) > 0)
+        setenv("LD_PRELOAD", list, 1);
+}
+
 static void set_environment(const struct fp_contract_row *row, const char *simulator) {
     if (!row)
         return;
     if (simulator)
         setenv("FLAGOS_ACCELERATOR", row->accelerator, 1);
+    else
+        set_preload(row);
     for (const struct fp_contract_pair *pair = row->environment; simulator && pair->key; pair++) {
         char value[2 * PATH_BYTES];
         const char *mark = strstr(pair->value, "{simulator}");
@@ -574,6 +590,18 @@ static bool is_wanted(const struct plan *plan, const char *accelerator) {
     return !row || strcmp(row->accelerator, accelerator) == 0;
 }
 
+// Each row of the accelerator: Ascend's processes are of two sorts. One without a row has promised nothing.
+static void run_hardware(struct plan *plan, const char *accelerator, const char *device) {
+    bool known = false;
+    for (const struct fp_contract_row *row = fp_contract_rows; row->name && !plan->wanted->row; row++)
+        if (strcmp(row->accelerator, accelerator) == 0) {
+            run_one(plan, row->name, device);
+            known = true;
+        }
+    if (!known)
+        run_one(plan, plan->wanted->row ? plan->wanted->row : accelerator, device);
+}
+
 // False: there is nothing that could be run.
 static bool run_all(struct plan *plan) {
     char device[64] = "", row[64] = "";
@@ -584,7 +612,7 @@ static bool run_all(struct plan *plan) {
     }
     bool torch = !plan->wanted->native && ask_torch(plan, device, row);
     if (torch && device[0] && is_wanted(plan, row)) {
-        run_one(plan, plan->wanted->row ? plan->wanted->row : row, device);
+        run_hardware(plan, row, device);
         return true;
     }
     plan->simulator = find_simulator();

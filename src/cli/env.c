@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LIST_BYTES = 16384, PATH_BYTES = 1024 };
+enum { PATH_BYTES = 1024 };
 
 // LD_PRELOAD is divided by colons and by spaces.
 static bool holds(const char *list, const char *path) {
@@ -33,21 +33,20 @@ static bool holds(const char *list, const char *path) {
 
 // Before what is there already, so that these functions are found first.
 static bool add(char *list, const char *path) {
-    char before[LIST_BYTES];
+    char before[FP_PRELOAD_BYTES];
     if (strpbrk(path, ": ")) {
         fp_say("env", "%s cannot be preloaded: its path has a colon or a space in it", path);
         return false;
     }
     snprintf(before, sizeof(before), "%s", list);
-    int length = snprintf(list, LIST_BYTES, "%s%s%s", path, *before ? ":" : "", before);
-    return length > 0 && length < LIST_BYTES;
+    int length = snprintf(list, FP_PRELOAD_BYTES, "%s%s%s", path, *before ? ":" : "", before);
+    return length > 0 && length < FP_PRELOAD_BYTES;
 }
 
-// Fills `list` with what LD_PRELOAD shall be. How many libraries were added; -1: it cannot be said.
-static int make_list(char *list) {
-    const char *now = getenv("LD_PRELOAD"), *named = fp_env_text("FLAGOS_ACCELERATOR");
+int fp_preload_list(char list[FP_PRELOAD_BYTES], const char *named) {
+    const char *now = getenv("LD_PRELOAD");
     int added = 0;
-    if (now && strlen(now) >= LIST_BYTES)
+    if (now && strlen(now) >= FP_PRELOAD_BYTES)
         return -1;
     strcpy(list, now ? now : "");
     for (const struct fp_accelerator_row *row = fp_accelerator_rows; row->accelerator; row++) {
@@ -92,7 +91,7 @@ int fp_env_main(int argc, char **argv) {
                     "  env $(flagprof env) python train.py\n",
         .exit_status = "0, or what the command ends with; 2 it cannot be run, or wrong usage",
     };
-    char list[LIST_BYTES];
+    char list[FP_PRELOAD_BYTES];
     int own = 1;
     while (own < argc && strcmp(argv[own], "--") != 0)
         own++;
@@ -104,7 +103,7 @@ int fp_env_main(int argc, char **argv) {
         fp_say("env", options.path_count ? "put -- before the command" : "there is no command behind --");
         return FP_EXIT_CANNOT;
     }
-    int added = make_list(list);
+    int added = fp_preload_list(list, fp_env_text("FLAGOS_ACCELERATOR"));
     if (added < 0)
         return FP_EXIT_CANNOT;
     if (own < argc)

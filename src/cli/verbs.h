@@ -29,4 +29,9 @@ int fp_fix_main(int argc, char **argv);
 int fp_merge_main(int argc, char **argv);
 int fp_view_main(int argc, char **argv);
 
+// What LD_PRELOAD shall be for all of an accelerator (NULL: of any) to be recorded on this machine, with what it
+// is now (env.c). How many libraries were added; -1: it cannot be said, and that is told on standard error.
+enum { FP_PRELOAD_BYTES = 16384 };
+int fp_preload_list(char list[FP_PRELOAD_BYTES], const char *accelerator);
+
 #endif

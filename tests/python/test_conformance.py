@@ -148,6 +148,20 @@ def test_texts_are_kept_whole_across_pages(native, tmp_path):
     assert max(len(line) for line in strings.read_text().splitlines()) > 8000
 
 
+def test_on_ascends_hardware_the_rows_process_is_started_with_the_machines_library(run_cli, tree, tmp_path):
+    sim = tree.build / "sim"
+    if TREE.installed or not (sim / "mspti").is_dir():
+        pytest.skip("the simulated MSPTI is not built")
+    # As on hardware: a workload is given, and the library is found as a machine's would be.
+    for row, skipped in (("ascend+preload", set()), ("ascend", {"memcpy_events", "memset_events"})):
+        done = run_cli("conformance", "--row", row, "--workload", sim / "workload" / "libflagprof_workload.so", "--json", cwd=tmp_path,
+                       env={"FLAGOS_SIM_DIR": sim, "FLAGOS_ACCELERATOR": "ascend",
+                            "FLAGOS_TRACER_LIBRARY": sim / "mspti" / "libmspti.so"})  # fmt: skip
+        found = results(done)
+        assert {case for case, result in found.items() if result == "FAIL"} == set(), done
+        assert {case for case, result in found.items() if result == "skip"} == skipped, done
+
+
 def test_a_row_whose_process_dies_is_a_failed_row(native):
     report = json.loads(native("--workload", "/no/such/library.so").stdout)
     assert report["failed"] == 1 and report["rows"][0]["ran_on"] == "nothing"
