@@ -7,6 +7,10 @@
 import pathlib
 import re
 
+import pytest
+from conftest import python_environment
+from forked import run_forked
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ROWS = dict(re.findall(r'{ "(\w+)", &fp_(\w+)_ops,', (ROOT / "src" / "tracers" / "table.c").read_text()))
 
@@ -46,16 +50,29 @@ def test_each_row_is_told_of_in_the_support_table():
     assert sorted(re.findall(r"`(\w+)`", " ".join(first_cells))) == sorted(ROWS), "by the names that FLAGOS_ACCELERATOR takes"
 
 
-def test_without_a_tracer_the_cpu_is_profiled_and_one_line_says_why_the_device_is_not(run_torch):
+WITHOUT = {
+    "bpu": "no activity API of bpu",  # a platform that is known to have none
+    "cuad": "FLAGOS_ACCELERATOR=cuad names no accelerator; known are: cuda, ppu, ",  # nobody's name
+}
+
+
+@pytest.fixture(scope="module")
+def without(torch_version, tmp_path_factory):
     script = """
-    import flagprof, torch
-    from torch.profiler import ProfilerActivity, profile
-    for turn in range(2):
-        with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]) as recorded:
-            torch.ones(4, 4) @ torch.ones(4, 4)
-        print(sum(row.key == "aten::mm" for row in recorded.key_averages()))
-    """
-    done = run_torch(script, env={"FLAGOS_ACCELERATOR": "bpu", "FLAGOS_TRACER_LIBRARY": None}).ok()
+import flagprof, torch
+from torch.profiler import ProfilerActivity, profile
+for turn in range(2):
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]) as recorded:
+        torch.ones(4, 4) @ torch.ones(4, 4)
+    print(sum(row.key == "aten::mm" for row in recorded.key_averages()))
+"""
+    cases = {name: ({"FLAGOS_ACCELERATOR": name, "FLAGOS_TRACER_LIBRARY": None}, script) for name in WITHOUT}
+    return run_forked(cases, tmp_path_factory.mktemp("without"), python_environment({}))
+
+
+@pytest.mark.parametrize("name", WITHOUT)
+def test_without_a_tracer_the_cpu_is_profiled_and_one_line_says_why_the_device_is_not(without, name):
+    done = without[name].ok()
     assert done.stdout.split() == ["1", "1"]
     lines = [line for line in done.stderr.splitlines() if line.startswith("flagprof")]
-    assert len(lines) == 1 and "no activity API of bpu" in lines[0], str(done)
+    assert len(lines) == 1 and WITHOUT[name] in lines[0], str(done)
