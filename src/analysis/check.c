@@ -366,7 +366,9 @@ static int add_metadata(struct fp_check *check, const struct fp_trace_event *eve
         return -ENOMEM;
     if (half->used)
         find_at(check, FP_RULE_DUPLICATE_METADATA, event);
-    else if (fp_text_equals(event->name, "process_name") && add_rank(check, event) != 0)
+    else
+        fp_header_judge_metadata(check, event);
+    if (!half->used && fp_text_equals(event->name, "process_name") && add_rank(check, event) != 0)
         return -ENOMEM;
     fp_halves_keep(&check->metadata, half);
     return 0;

@@ -10,8 +10,21 @@
 #include "analysis/producer.h"
 #include "analysis/secrets.h"
 
+struct place {
+    struct fp_check *check;
+    uint64_t event, byte;
+    struct fp_text around; // the key or event that the value stands in
+};
+
 static void find_secret(void *user, struct fp_text key) {
-    fp_check_find(user, FP_RULE_SECRET, UINT64_MAX, 0, key);
+    const struct place *place = user;
+    fp_check_find(place->check, FP_RULE_SECRET, place->event, place->byte, key.size ? key : place->around);
+}
+
+void fp_header_judge_metadata(struct fp_check *check, const struct fp_trace_event *event) {
+    struct place place = { check, event->number, event->byte, event->name };
+    if (event->args_type == '{')
+        fp_secrets_find(fp_field_text(fp_event_field(event, "args")), find_secret, &place);
 }
 
 // The ledger says how many records of a kind were kept; the file must hold as many.
@@ -61,10 +74,11 @@ void fp_header_judge(struct fp_check *check, const struct fp_reader *reader) {
                 fp_reader_header_named(reader, "flagprof_merge") != NULL;
     for (size_t i = 0; i < fp_reader_header_count(reader); i++) {
         const struct fp_trace_header *header = fp_reader_header(reader, i);
-        // A secret may be the header's key itself.
-        if (fp_secret_key(header->key) && header->value.size > 2 && header->value.at[0] == '"')
-            find_secret(check, header->key);
-        fp_secrets_find(header->value, find_secret, check);
+        struct place place = { check, UINT64_MAX, 0, header->key };
+        if (fp_secret_header(header->key, header->value)) // the header's key itself
+            find_secret(&place, header->key);
+        else
+            fp_secrets_find(header->value, find_secret, &place);
         if (fp_text_equals(header->key, "flagprof_ledger"))
             judge_ledger(check, header->value, part);
     }

@@ -175,5 +175,6 @@ void fp_flows_free(struct fp_flows *flows);
 
 int fp_lanes_judge(struct fp_check *check, struct fp_reader *reader);
 void fp_header_judge(struct fp_check *check, const struct fp_reader *reader);
+void fp_header_judge_metadata(struct fp_check *check, const struct fp_trace_event *event); // secrets in it
 
 #endif

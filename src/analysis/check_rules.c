@@ -126,9 +126,10 @@ static const char *const explanations[FP_RULE_COUNT] = {
     [FP_RULE_OWNER_MISSING] = "The work names an operator that the file does not have: cut files, or "
                               "operators outside the recording.\n"
                               "Its time is in the kernel table and in no operator's row.\n",
-    [FP_RULE_SECRET] = "A wrapper stored environment variables or settings in the metadata. Do not publish "
-                       "the file as it is; only the\n"
-                       "key is shown here. `flagprof fix --drop-secrets` removes the values.\n",
+    [FP_RULE_SECRET] =
+        "A wrapper stored environment variables, a command line or settings in the metadata. Do not publish "
+        "the file as it is; only the\n"
+        "key is shown here. `flagprof fix --drop-secrets` removes the values.\n",
     [FP_RULE_CAP] =
         "Exporters that stop at a limit leave exactly that many events. What came later is missing.\n",
     [FP_RULE_LEDGER_MISMATCH] = "FlagProf writes into the metadata how many records of each kind it kept. "

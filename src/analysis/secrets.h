@@ -14,8 +14,13 @@
 // *_TOKEN, *_SECRET, *PASSWORD, *_KEY and their like, in any case; not what a tokenizer calls a token.
 bool fp_secret_key(struct fp_text key);
 
+// A key beside the events whose own value is a secret, not removed yet.
+bool fp_secret_header(struct fp_text key, struct fp_text value);
+
 // Hands every secret's key to `each` (may be NULL), wherever it stands in the value: members of objects at
-// any depth, and texts of the form KEY=VALUE. Returns how many there are.
+// any depth, pairs of name and value, and within texts KEY=VALUE, --key value, passwords in addresses and what
+// looks like a token by its beginning: then the key is that of the text, empty where it has none. Returns how
+// many there are.
 size_t fp_secrets_find(struct fp_text value, void (*each)(void *user, struct fp_text key), void *user);
 
 #define FP_SECRET_REMOVED "[removed]"

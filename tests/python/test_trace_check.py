@@ -474,6 +474,51 @@ def test_what_was_lost_beside_the_events_is_not_shown(run_cli, tmp_path):
         assert done.returncode == 1 and "hf_hidden" not in done.stdout + done.stderr
 
 
+SECRETS = {
+    "a key": {"HF_TOKEN": "%s"},
+    "camel case": {"accessToken": "%s"},
+    "a key id": {"AWS_ACCESS_KEY_ID": "%s"},
+    "a cookie": {"Set-Cookie": "%s"},
+    "authorization": {"Authorization": "Bearer %s"},
+    "bearer within": {"header": "Accept: */*, Authorization: Bearer %s"},
+    "an address": {"repository": "https://me:%s@host/x.git"},
+    "an assignment": {"command": "cd /x && HF_TOKEN=%s python train.py"},
+    "a quoted one": {"command": "export HF_TOKEN=\"%s\""},
+    "an option": {"command": "train.py --api-key %s --lr 1"},
+    "a list of options": {"argv": ["train.py", "--api-key", "%s"]},
+    "a name and a value": {"env": [{"name": "HF_TOKEN", "value": "%s"}]},
+    "json in a text": {"env": json.dumps({"HF_TOKEN": "%s"})},
+    "python in a text": {"env": "environ({'HF_TOKEN': '%s'})"},
+    "a list of texts": {"env": ["HOME=/root", "HF_TOKEN=%s"]},
+    "what an issuer gives": {"note": "use ghp_%s"},
+}
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_secrets_of_every_shape_are_found_and_never_shown(run_cli, tmp_path, name):
+    value = "q8Zt4Rk2Lm6Pv0Xc1Nw7" + "Yb3"
+    stored = json.loads(json.dumps(SECRETS[name]).replace("%s", value))
+    event = {"ph": "M", "name": "environment", "pid": 1, "tid": 1, "args": stored}
+    path = written(tmp_path, json.dumps({"metadata": stored, "traceEvents": [json.loads(FIRST), event]}))
+    for form in ("table", "json"):
+        done = run_cli("check", path, "--format", form).ok()
+        assert value not in done.stdout + done.stderr
+    assert [row["count"] for row in done.json()["findings"] if row["rule"] == "secret"] == [2]
+    run_cli("fix", path, "--drop-secrets", "-o", tmp_path / "f.json").ok()
+    assert value not in (tmp_path / "f.json").read_text() and json.loads((tmp_path / "f.json").read_text())
+    assert "secret" not in findings_of(run_cli, tmp_path / "f.json")[0]  # what was removed is none any more
+
+
+def test_what_only_sounds_like_a_secret_is_none(run_cli, tmp_path):
+    harmless = {"PWD": "/root", "eos_token": "</s>", "padToken": "[PAD]", "max_new_tokens": "10", "sort_key": "x", "MONKEY": "x", "HF_TOKEN": "",
+                "API_KEY": "****", "token_type": "a", "SSH_AUTH_SOCK": "/tmp/x", "url": "https://host:8080/path@x", "email": "me@host.org",
+                "git": "git@github.com:a/b.git", "image": "nvcr.io/nvidia/pytorch:24.01@sha256:abcd", "GPG_KEY": "A035C8C19219BA82",
+                "LS_COLORS": "rs=0:di=01;34", "text": "the bearer of this; hf_hub_download; ask-me; 3 == key", "query": "?key=1&x=2",
+                "list": ["--max-tokens", "5"], "named": [{"name": "eos_token", "value": "</s>"}]}  # fmt: skip
+    path = written(tmp_path, json.dumps({"metadata": harmless, "traceEvents": [json.loads(FIRST)]}))
+    assert "secret" not in findings_of(run_cli, path)[0]
+
+
 def call(name, ts, correlation, **more):
     return {"ph": "X", "cat": "cuda_runtime", "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": 5, "args": {"correlation": correlation}, **more}
 
