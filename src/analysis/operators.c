@@ -29,13 +29,20 @@ static uint8_t mark_of(uint64_t id) {
     return (uint8_t)((id * 0x9E3779B97F4A7C15ULL) >> 58 << 2 | USED);
 }
 
+// Others may be setting a mark's TAKEN meanwhile, and nothing else.
+static inline uint8_t mark_at(const struct fp_time_by_id *times, size_t at) {
+    return __atomic_load_n(&times->marks[at], __ATOMIC_RELAXED);
+}
+
 // The place of the id, or the empty one where it belongs.
 static inline size_t place_of(const struct fp_time_by_id *times, uint64_t id) {
     const uint8_t mark = mark_of(id);
     size_t at = home_of(id, times->mask);
-    while (times->marks[at] && ((times->marks[at] & ~TAKEN) != mark || times->entries[at].id != id))
-        at = (at + 1) & times->mask;
-    return at;
+    for (;; at = (at + 1) & times->mask) {
+        uint8_t here = mark_at(times, at);
+        if (!here || ((here & ~TAKEN) == mark && times->entries[at].id == id))
+            return at;
+    }
 }
 
 static int grow(struct fp_time_by_id *times) {
@@ -74,10 +81,11 @@ int fp_time_by_id_add(struct fp_time_by_id *times, uint64_t id, int64_t ns) {
 
 static inline bool look_up(const struct fp_time_by_id *times, uint64_t id, uint8_t mark, int64_t *ns) {
     size_t at = times->entries ? place_of(times, id) : 0;
-    if (!times->entries || !times->marks[at])
+    uint8_t here = times->entries ? mark_at(times, at) : 0;
+    if (!here)
         return false;
-    if (mark)
-        times->marks[at] |= mark;
+    if (mark & ~here)
+        __atomic_store_n(&times->marks[at], here | mark, __ATOMIC_RELAXED);
     *ns = times->entries[at].ns;
     return true;
 }
@@ -201,20 +209,31 @@ static void give_device_time(const struct fp_operator_input *input, enum fp_slic
 struct course {
     struct fp_slice next[FP_ROLE_COUNT];
     const struct fp_slices *slices[FP_ROLE_COUNT];
-    size_t at[FP_ROLE_COUNT];
+    size_t at[FP_ROLE_COUNT], to[FP_ROLE_COUNT];
     uint8_t role[FP_ROLE_COUNT]; // ascending
     unsigned count;
 };
 
+// What is to be counted of a role; false where that is nothing.
+static bool range_of(const struct fp_operator_input *input, unsigned role, size_t *from, size_t *to) {
+    const struct fp_slices *slices = input->by_role[role];
+    *from = slices && input->piece ? input->piece->from[role] : 0;
+    *to = !slices ? 0 : input->piece ? input->piece->to[role] : slices->count;
+    return *from < *to;
+}
+
 static void course_begin(struct course *course, const struct fp_operator_input *input) {
     course->count = 0;
-    for (unsigned role = 0; role < FP_ROLE_PENDING; role++)
-        if (input->by_role[role] && input->by_role[role]->count) {
+    for (unsigned role = 0; role < FP_ROLE_PENDING; role++) {
+        size_t from, to;
+        if (range_of(input, role, &from, &to)) {
             course->role[course->count] = (uint8_t)role;
             course->slices[course->count] = input->by_role[role];
-            course->at[course->count] = 0;
-            course->next[course->count++] = fp_slices_get(input->by_role[role], 0);
+            course->at[course->count] = from;
+            course->to[course->count] = to;
+            course->next[course->count++] = fp_slices_get(input->by_role[role], from);
         }
+    }
 }
 
 static void course_drop(struct course *course, unsigned place) {
@@ -222,6 +241,7 @@ static void course_drop(struct course *course, unsigned place) {
         course->next[i] = course->next[i + 1];
         course->slices[i] = course->slices[i + 1];
         course->at[i] = course->at[i + 1];
+        course->to[i] = course->to[i + 1];
         course->role[i] = course->role[i + 1];
     }
     course->count--;
@@ -239,7 +259,7 @@ static inline bool course_next(struct course *course, struct fp_slice *slice, en
             first = i;
     *slice = course->next[first];
     *role = (enum fp_slice_role)course->role[first];
-    if (++course->at[first] < course->slices[first]->count)
+    if (++course->at[first] < course->to[first])
         course->next[first] = fp_slices_get(course->slices[first], course->at[first]);
     else
         course_drop(course, first);
@@ -248,7 +268,10 @@ static inline bool course_next(struct course *course, struct fp_slice *slice, en
 
 static void count_pending(const struct fp_operator_input *input, struct fp_operator_times *times) {
     const struct fp_slices *slices = input->by_role[FP_ROLE_PENDING];
-    for (size_t i = 0; slices && i < slices->count; i++) {
+    size_t from, to;
+    if (!range_of(input, FP_ROLE_PENDING, &from, &to))
+        return;
+    for (size_t i = from; i < to; i++) {
         struct fp_slice slice = fp_slices_get(slices, i);
         int64_t owned_ns; // has an owner, though no row counts it, as in torch's table
         if (input->device_ns && slice.id != FP_NO_SLICE_ID)

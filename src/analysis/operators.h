@@ -27,6 +27,15 @@ struct fp_operator_times {
     int64_t host_total_ns, host_self_ns, device_total_ns, device_self_ns;
 };
 
+static inline void fp_operator_times_add(struct fp_operator_times *sum,
+                                         const struct fp_operator_times *more) {
+    sum->count += more->count;
+    sum->host_total_ns += more->host_total_ns;
+    sum->host_self_ns += more->host_self_ns;
+    sum->device_total_ns += more->device_total_ns;
+    sum->device_self_ns += more->device_self_ns;
+}
+
 // Device time by id. A byte for each place tells whether it is used, so that the many ids without device time
 // are mostly told by a byte that lies in the cache.
 struct fp_time_by_id {
@@ -38,7 +47,7 @@ struct fp_time_by_id {
 int fp_time_by_id_add(struct fp_time_by_id *times, uint64_t id, int64_t ns); // 0 or -ENOMEM
 bool fp_time_by_id_find(const struct fp_time_by_id *times, uint64_t id, int64_t *ns);
 
-// As above, and remembers that an operator with this id was seen.
+// As above, and remembers that an operator with this id was seen. Any number of threads may do either at once.
 bool fp_time_by_id_take(const struct fp_time_by_id *times, uint64_t id, int64_t *ns);
 
 // The sum of what was taken.
@@ -56,8 +65,14 @@ enum fp_slice_role {
     FP_ROLE_COUNT
 };
 
+// A part of a thread's slices: of each role those from `from` up to `to`.
+struct fp_piece {
+    size_t from[FP_ROLE_COUNT], to[FP_ROLE_COUNT];
+};
+
 struct fp_operator_input {
     const struct fp_slices *by_role[FP_ROLE_COUNT]; // sorted; NULL where there are none
+    const struct fp_piece *piece;                   // of them; NULL: all
     const struct fp_time_by_id *device_ns;          // by External id
     const struct fp_time_by_id
         *device_ns_by_call;     // by correlation, for files without External ids; may be NULL
@@ -66,7 +81,8 @@ struct fp_operator_input {
     bool like_torch;
 };
 
-// Adds the thread's slices to times[group], and what torch counted twice to *twice_ns. 0 or -ENOMEM.
+// Adds the thread's slices to times[group], and what torch counted twice to *twice_ns. 0 or -ENOMEM. May go on for
+// several threads or pieces (pieces.h) at once, each with sums of its own.
 int fp_operators_count(const struct fp_operator_input *input, struct fp_operator_times *times,
                        int64_t *twice_ns);
 

@@ -7,14 +7,13 @@
 #include "analysis/stats.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/kinds.h"
-#include "analysis/launches.h"
 #include "analysis/marks.h"
 #include "analysis/names.h"
+#include "analysis/stats_tasks.h"
 
 // Where a slice of a category goes besides its group.
 enum destiny {
@@ -380,56 +379,6 @@ static int pair_marks(struct fp_stats *stats, struct fp_stats_lane *lane) {
     return code;
 }
 
-static int by_window(const void *a, const void *b) {
-    const struct fp_stats_step *x = a, *y = b;
-    return (x->window.from_ns > y->window.from_ns) - (x->window.from_ns < y->window.from_ns);
-}
-
-static int measure_devices(struct fp_stats *stats) {
-    struct fp_launches launches;
-    struct fp_work_lane *lanes = calloc(stats->lane_count ? stats->lane_count : 1, sizeof(*lanes));
-    uint8_t *kinds = malloc(stats->group_count ? stats->group_count : 1);
-    struct fp_window_work *windows = calloc(stats->step_count ? stats->step_count : 1, sizeof(*windows));
-    int code = fp_launches_begin(&launches, stats);
-    if (!lanes || !kinds || !windows)
-        code = -ENOMEM;
-    for (uint32_t i = 0; !code && i < stats->group_count; i++)
-        kinds[i] = stats->groups[i].work_kind;
-    size_t all = 0;
-    for (uint32_t device = 0; !code && device < stats->device_count; device++) {
-        size_t count = 0;
-        for (uint32_t i = 0; i < stats->lane_count; i++)
-            if (stats->lanes[i].device == (int32_t)device && stats->lanes[i].work)
-                lanes[count++].slices = stats->lanes[i].work;
-        code = fp_work_measure(lanes, count, kinds, fp_launches_end_of, &launches,
-                               &stats->devices[device].times);
-    }
-    for (uint32_t i = 0; !code && i < stats->lane_count; i++) {
-        struct fp_work_lane one = { stats->lanes[i].work };
-        struct fp_window_work whole = { .from_ns = INT64_MIN, .to_ns = INT64_MAX };
-        if (!one.slices)
-            continue;
-        code = fp_work_windows(&one, 1, &whole, 1);
-        stats->lanes[i].busy_ns = whole.busy_ns;
-        lanes[all++].slices = one.slices;
-    }
-    if (!code && stats->step_count) {
-        qsort(stats->steps, stats->step_count, sizeof(*stats->steps), by_window);
-        for (uint32_t i = 0; i < stats->step_count; i++)
-            windows[i] = stats->steps[i].window;
-        code = fp_work_windows(lanes, all, windows, stats->step_count);
-        for (uint32_t i = 0; i < stats->step_count; i++)
-            stats->steps[i].window = windows[i];
-    }
-    if (!code)
-        fp_launches_add(&launches, stats);
-    fp_launches_free(&launches);
-    free(windows);
-    free(kinds);
-    free(lanes);
-    return code;
-}
-
 // torch takes calls without an External id, and overhead, for the work of the thread that ended the profile:
 // the main one, whose id on Linux is the process's. They are moved there.
 static struct fp_stats_lane *main_lane(struct fp_stats *stats, const struct fp_reader *reader) {
@@ -463,85 +412,8 @@ static int move_to_main(struct fp_stats *stats, const struct fp_reader *reader) 
     return code;
 }
 
-static int count_operators(struct fp_stats *stats) {
-    struct fp_operator_times *times = calloc(stats->group_count ? stats->group_count : 1, sizeof(*times));
-    uint32_t *names = malloc((stats->group_count ? stats->group_count : 1) * sizeof(*names));
-    int code = times && names ? 0 : -ENOMEM;
-    // Steps are one name to torch ("ProfilerStep*"), which matters only for a step within a step: never.
-    for (uint32_t i = 0; !code && i < stats->group_count; i++)
-        names[i] = stats->groups[i].name_id;
-    for (uint32_t i = 0; !code && i < stats->lane_count; i++) {
-        struct fp_stats_lane *lane = &stats->lanes[i];
-        struct fp_operator_input input = {
-
-            .device_ns = &stats->device_ns,
-            .device_ns_by_call = stats->by_call ? &stats->device_ns_by_call : NULL,
-            .group_name = names,
-            .tolerance_ns = stats->whole_microseconds ? 1000 : 1,
-            .like_torch = stats->like_torch && stats->linked_calls,
-        };
-        for (int role = 0; role < FP_ROLE_COUNT; role++)
-            input.by_role[role] = lane->roles[role];
-        code = fp_operators_count(&input, times, &stats->twice_ns);
-    }
-    for (uint32_t i = 0; !code && i < stats->group_count; i++)
-        stats->groups[i].nested = times[i];
-    free(names);
-    free(times);
-    return code;
-}
-
-// The two halves of the end. Each touches what the other does not: operators their groups' `nested` and who took
-// which device time; devices the rest.
-struct half {
-    struct fp_stats *stats;
-    int (*work)(struct fp_stats *stats);
-    int code;
-};
-
-static void *run_half(void *argument) {
-    struct half *half = argument;
-    half->code = half->work(half->stats);
-    return NULL;
-}
-
-// Both, beside each other where there are two threads for it. 0 or the first that failed.
-static int run_halves(struct fp_stats *stats, int threads, int (*one)(struct fp_stats *stats),
-                      int (*other)(struct fp_stats *stats)) {
-    struct half half = { stats, other, 0 };
-    pthread_t thread;
-    bool beside = threads > 1 && pthread_create(&thread, NULL, run_half, &half) == 0;
-    int code = one(stats);
-    if (beside)
-        pthread_join(thread, NULL);
-    else if (!code)
-        run_half(&half);
-    return code ? code : half.code;
-}
-
-static void sort_roles(struct fp_stats *stats, enum fp_slice_role first, enum fp_slice_role last) {
-    for (uint32_t i = 0; i < stats->lane_count; i++)
-        for (int role = (int)first; role <= (int)last; role++)
-            if (stats->lanes[i].roles[role])
-                fp_slices_sort(stats->lanes[i].roles[role]);
-}
-
-static int sort_host(struct fp_stats *stats) {
-    sort_roles(stats, FP_ROLE_OPERATOR, FP_ROLE_PYTHON);
-    return 0;
-}
-
-static int sort_rest(struct fp_stats *stats) {
-    sort_roles(stats, FP_ROLE_CALL, FP_ROLE_OVERHEAD);
-    for (uint32_t i = 0; i < stats->lane_count; i++)
-        if (stats->lanes[i].work)
-            fp_slices_sort(stats->lanes[i].work);
-    return 0;
-}
-
 int fp_stats_finish(struct fp_stats *stats, struct fp_reader *reader) {
     struct fp_reader_summary summary;
-    int threads = fp_reader_threads(reader);
     fp_reader_summarise(reader, &summary);
     stats->whole_microseconds = summary.whole_microseconds;
     stats->by_call = stats->device_ns.count == 0;
@@ -549,9 +421,7 @@ int fp_stats_finish(struct fp_stats *stats, struct fp_reader *reader) {
     for (uint32_t i = 0; !code && i < stats->lane_count; i++)
         code = pair_marks(stats, &stats->lanes[i]);
     if (!code)
-        code = run_halves(stats, threads, sort_host, sort_rest);
-    if (!code)
-        code = run_halves(stats, threads, count_operators, measure_devices);
+        code = fp_stats_work_out(stats, fp_reader_threads(reader));
     if (!code)
         stats->owned_ns = fp_time_by_id_taken(stats->by_call ? &stats->device_ns_by_call : &stats->device_ns);
     stats->names = fp_reader_take_names(reader);
