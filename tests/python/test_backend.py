@@ -90,6 +90,25 @@ def test_a_missing_simulator_is_said_with_the_cure(in_child, tmp_path):
     assert done.returncode != 0 and "FLAGOS_SIM_DIR" in done.stderr.splitlines()[-1], str(done)
 
 
+# An install that was made without NVIDIA's headers has no simulated CUPTI.
+def test_without_the_usual_facade_another_is_simulated_and_that_is_said(tree, in_child, tmp_path):
+    for path in (tree.build / "sim").iterdir():
+        if not path.name.startswith("cupti"):
+            (tmp_path / path.name).symlink_to(path)
+    record = """
+import flagprof, flagos, torch
+from torch.profiler import ProfilerActivity as A, profile
+with profile(activities=[A.CPU, A.PrivateUse1]):
+    torch.ones(8, device="flagos").relu_()
+    torch.flagos.synchronize()
+print(flagprof.accelerator()["accelerator"], flagprof.last_ledger().get("complete"))
+"""
+    done = in_child(record, env={"FLAGOS_SIM_DIR": tmp_path}).ok()
+    assert "ppu True" in done.stdout.splitlines(), str(done)
+    told = [line for line in done.stderr.splitlines() if "fetch_cupti.py" in line]
+    assert len(told) == 1 and "ppu is simulated instead" in told[0], str(done)
+
+
 def test_a_missing_compiler_is_said_with_the_cure(simulator, in_child, tmp_path):
     done = in_child("import flagos", env={"CXX": "no-such-compiler", "FLAGOS_CACHE_DIR": tmp_path})
     assert done.returncode != 0 and "set CXX" in done.stderr.splitlines()[-1], str(done)

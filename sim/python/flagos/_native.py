@@ -44,26 +44,47 @@ def _open(path):
         raise ImportError(f"flagos: cannot open {path}: {error}") from None
 
 
-def _open_facade():
-    accelerator = (os.environ.get("FLAGOS_ACCELERATOR") or "cuda").lower()
-    if accelerator not in _FACADES:
-        return None
+def _folder(accelerator):
+    """Where the facade of that accelerator lies, and the variant that was asked for, if any."""
     name, usual = _FACADES[accelerator]
     chosen = os.environ.get(f"FLAGOS_SIM_{name.upper()}")
     variant = usual if chosen is None else chosen
-    folder = _places.libraries() / (f"{name}-{variant}" if variant else name)
-    found = sorted(folder.glob("lib*.so*"), key=lambda path: len(path.name)) if folder.is_dir() else []
+    return _places.libraries() / (f"{name}-{variant}" if variant else name), chosen
+
+
+def _say(text):
+    print(f"flagos: {text}", file=sys.stderr)
+
+
+# CUPTI's facade is compiled against NVIDIA's headers, which an install may lack; the others need nothing.
+def _another():
+    there = [name for name in _FACADES if any(_folder(name)[0].glob("lib*.so*"))]
+    if there:
+        _say(
+            f"no simulated CUPTI in {_folder('cuda')[0]}: NVIDIA's headers were not there when it was built "
+            f"(scripts/fetch_cupti.py brings them). {there[0]} is simulated instead; FLAGOS_ACCELERATOR names another"
+        )
+    return there[0] if there else "cuda"
+
+
+def _open_facade():
+    named = os.environ.get("FLAGOS_ACCELERATOR", "").lower()
+    accelerator = named or "cuda"
+    if accelerator not in _FACADES:
+        return None
+    folder, chosen = _folder(accelerator)
+    if not named and chosen is None and not any(folder.glob("lib*.so*")):
+        folder, chosen = _folder(accelerator := _another())
+    found = sorted(folder.glob("lib*.so*"), key=lambda path: len(path.name))
     if found:
         return [_open(path) for path in found if not path.is_symlink()]
+    name = _FACADES[accelerator][0]
     if chosen is not None:
         there = sorted(path.name for path in _places.libraries().glob(f"{name}*") if any(path.glob("lib*.so*")))
         raise ImportError(
             f"flagos: FLAGOS_SIM_{name.upper()}={chosen}: no library in {folder}; there is {', '.join(there) or 'none'}"
         )
-    print(
-        f"flagos: no simulated {name} in {folder}, so FlagProf cannot record this device (docs/simulator.md)",
-        file=sys.stderr,
-    )
+    _say(f"no simulated {name} in {folder}, so FlagProf cannot record this device (docs/simulator.md)")
     return None
 
 
