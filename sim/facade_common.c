@@ -221,6 +221,51 @@ bool fc_shape(const flagsim_activity *activity, flagsim_record family, fc_work *
     return true;
 }
 
+// ---- records that the device's side still has
+
+enum { HELD_MAX = 64 };
+
+static struct {
+    pthread_mutex_t lock;
+    struct held {
+        uint8_t bytes[FC_RECORD_BYTES_MAX];
+        size_t size;
+        uint32_t flaws;
+    } of[HELD_MAX];
+    size_t first, count;
+} held = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void release_but(size_t keep) {
+    pthread_mutex_lock(&held.lock);
+    while (held.count > keep) {
+        const struct held oldest = held.of[held.first];
+        held.first = (held.first + 1) % HELD_MAX;
+        held.count--;
+        pthread_mutex_unlock(&held.lock);
+        fc_write(FLAGSIM_RECORD_KERNEL, oldest.bytes, oldest.size, oldest.flaws);
+        pthread_mutex_lock(&held.lock);
+    }
+    pthread_mutex_unlock(&held.lock);
+}
+
+bool fc_hold_kernel(const void *bytes, size_t size, uint32_t flaws) {
+    size_t keep = flagsim_fault_value(FLAGSIM_FAULT_held_by_device);
+    if (keep == 0 || keep >= HELD_MAX / 2)
+        return false;
+    release_but(keep - 1);
+    pthread_mutex_lock(&held.lock);
+    struct held *place = &held.of[(held.first + held.count++) % HELD_MAX];
+    memcpy(place->bytes, bytes, size);
+    place->size = size;
+    place->flaws = flaws;
+    pthread_mutex_unlock(&held.lock);
+    return true;
+}
+
+void fc_release_held(void) {
+    release_but(0);
+}
+
 // ---- external ids
 
 struct stack {

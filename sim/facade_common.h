@@ -71,6 +71,11 @@ typedef struct fc_work {
 bool fc_shape(const flagsim_activity *activity, flagsim_record family, fc_work *work);
 void fc_write(flagsim_record family, const void *bytes, size_t size, uint32_t flaws);
 
+// Under fault held_by_device: true where this kernel's record was kept, and the oldest of those kept let go. What
+// ends the device's side of a vendor lets all go.
+bool fc_hold_kernel(const void *bytes, size_t size, uint32_t flaws);
+void fc_release_held(void);
+
 // ---- buffers
 
 int fc_register(fc_request request, fc_complete complete);

@@ -118,7 +118,8 @@ static void write(flagsim_record family, uint8_t *bytes, size_t size, uint32_t f
         memcpy(bytes + other.from, bytes + to, other.bytes);
         memcpy(bytes + to, held, other.bytes);
     }
-    fc_write(family, bytes, size, flaws);
+    if (family != FLAGSIM_RECORD_KERNEL || !self.holds || !fc_hold_kernel(bytes, size, flaws))
+        fc_write(family, bytes, size, flaws);
 }
 
 // ---- what happened
@@ -249,6 +250,8 @@ int twin_enable(uint32_t kind, bool on) {
     if (fc_armed(kind) != on)
         atomic_fetch_add(&armed_kinds, on ? 1 : -1);
     fc_arm(kind, on);
+    if (!on)
+        fc_release_held();
     return TWIN_SUCCESS;
 }
 

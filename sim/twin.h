@@ -52,6 +52,7 @@ typedef struct twin_vendor {
     uint64_t clock_start_ns; // what it says when the library is loaded
     int clock_ppm;
     bool stale_iterator;  // can have the fault of that name
+    bool holds;           // the same: what is held comes out when a kind is disabled
     bool kernel_as_armed; // kernels are written as the kind that is armed, not always as concurrent ones
     void (*deliver)(const fc_tool *tool, uint8_t *buffer, size_t size, size_t valid);
 } twin_vendor;

@@ -287,8 +287,22 @@ int mcptiActivityRegisterCallbacks(fc_request requested, fc_complete completed) 
     return twin_register(requested, completed);
 }
 
+// Forced, it may hand out what is not finished [CODE]: here a kernel that has begun.
+static void write_unfinished(void) {
+    Kernel8 record = {
+        .kind = TWIN_CONCURRENT_KERNEL,
+        .start = fc_now(),
+        .grid = { 1, 1, 1 },
+        .block = { 1, 1, 1 },
+        .correlation_id = flagsim_next_correlation(),
+    };
+    if (fc_armed(TWIN_CONCURRENT_KERNEL))
+        fc_write(FLAGSIM_RECORD_KERNEL, &record, sizeof record, 1u << FLAGSIM_FATE_NO_END);
+}
+
 int mcptiActivityFlushAll(uint32_t flag) {
-    (void)flag;
+    if (flag)
+        write_unfinished();
     return twin_flush();
 }
 
@@ -376,6 +390,7 @@ __attribute__((constructor)) static void load(void) {
         .clock_start_ns = UINT64_C(350000000000), // values like 3.5e11 against an epoch of 1.79e18 [CODE]
         .clock_ppm = 20,
         .stale_iterator = true,
+        .holds = true,
         .deliver = deliver,
     });
 }

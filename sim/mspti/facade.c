@@ -369,7 +369,8 @@ static void on_activity(void *user, const flagsim_activity *activity) {
     put64(&record, ID, id_of(activity->correlation));
     put_text(&record, TYPE, "KERNEL_AICORE");
     put_text(&record, NAME, work.name);
-    finish(&record, FLAGSIM_RECORD_KERNEL, work.flaws);
+    if (!fc_hold_kernel(record.bytes, record.layout->bytes, work.flaws))
+        finish(&record, FLAGSIM_RECORD_KERNEL, work.flaws);
 }
 
 void mspti_write_memory(const struct mspti_memory *memory) {
@@ -517,6 +518,7 @@ int msptiUnsubscribe(void *handle) {
     ENTER();
     if (handle != &subscribed)
         return INVALID_PARAMETER;
+    fc_release_held();
     atomic_store(&subscribed, 0);
     return OK;
 }

@@ -427,8 +427,8 @@ int topsptiActivityDisable(int kind) {
 
 int topsptiActivityFlushAll(uint32_t flag) {
     ENTER();
-    (void)flag;
-    return fc_flush() ? TWIN_INVALID_OPERATION : TWIN_SUCCESS;
+    // Not forced: whole buffers alone, as CUPTI's [GUESS].
+    return flag && fc_flush() ? TWIN_INVALID_OPERATION : TWIN_SUCCESS;
 }
 
 int topsptiActivityFlushPeriod(uint32_t milliseconds) {

@@ -207,6 +207,35 @@ static void a_named_accelerator_is_used_whatever_else_is_there(void **state) {
     subject = NULL;
 }
 
+// MUSA's library does not confirm its numbers, ROCtracer was asked before HIP was there: both are passed over.
+static void find_reason(void *owner, const struct fp_candidate *candidate,
+                        struct fp_accelerator *accelerator) {
+    bool is_musa = strcmp(candidate->accelerator, "musa") == 0;
+    if (!is_musa && strcmp(candidate->accelerator, "dcu") != 0)
+        return;
+    CHECK(!accelerator && candidate->status < 0, "%s is usable", candidate->accelerator);
+    CHECK(candidate->reason && strstr(candidate->reason, is_musa ? "numbers are not known" : "import torch"),
+          "%s", candidate->reason);
+    (*(int *)owner)++;
+}
+
+static void behind_those_that_fail(void) {
+    int told = 0;
+    setenv("FLAGOS_SIM_FAULTS", "other_numbers", 1);
+    CHECK(flagsim_faults_set("other_numbers") == 0, "no such fault");
+    CHECK(dlopen(SIM "mupti/libmupti.so.1", RTLD_NOW | RTLD_LOCAL), "%s", dlerror());
+    CHECK(dlopen(SIM "roctracer/libroctracer64.so.4", RTLD_NOW | RTLD_LOCAL), "%s", dlerror());
+    CHECK(dlopen(SIM "topspti/libtopspti.so", RTLD_NOW | RTLD_LOCAL), "%s", dlerror());
+    expect_chosen("gcu", NULL);
+    fp_accelerator_each(find_reason, &told);
+    CHECK(told == 2, "%d reasons are told", told);
+}
+
+static void a_library_that_does_not_come_up_is_told_of_and_the_next_one_is_used(void **state) {
+    (void)state;
+    run(behind_those_that_fail);
+}
+
 static void find_unavailable(void *owner, const struct fp_candidate *candidate,
                              struct fp_accelerator *accelerator) {
     if (strcmp(candidate->accelerator, getenv("FLAGOS_ACCELERATOR")) != 0)
@@ -314,6 +343,7 @@ int main(void) {
         cmocka_unit_test(a_named_library_is_looked_at_without_being_opened),
         cmocka_unit_test(a_library_of_another_vendor_is_refused_though_it_was_named_with_the_accelerator),
         cmocka_unit_test(a_named_accelerator_is_used_whatever_else_is_there),
+        cmocka_unit_test(a_library_that_does_not_come_up_is_told_of_and_the_next_one_is_used),
         cmocka_unit_test(a_name_in_no_row_is_one_line_with_the_known_names_and_gets_the_unavailable_tracer),
         cmocka_unit_test(a_platform_without_an_activity_api_says_so_and_what_would_bring_one),
         cmocka_unit_test(two_facades_in_one_process_each_record_all_and_keep_their_ids_apart),

@@ -7,7 +7,7 @@
 #define BRIDGE BUILD_DIR "/sim/mcpti-bridge/libmcpti.so"
 #define HARMLESS                                                                                             \
     TWIN_FAULTS_THAT_LOSE_NOTHING                                                                            \
-    "other_subscriber stale_iterator stale_iterator,tiny_buffers resolver_deadlock "                         \
+    "held_by_device other_subscriber stale_iterator stale_iterator,tiny_buffers resolver_deadlock "          \
     "resolver_deadlock,tiny_buffers version_mismatch "                                                       \
     "tiny_buffers,out_of_order,late_correlation,stale_iterator"
 

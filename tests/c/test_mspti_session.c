@@ -9,7 +9,7 @@
 #define HARMLESS                                                                                             \
     "tiny_buffers late_buffers,tiny_buffers=900 out_of_order late_correlation,tiny_buffers "                 \
     "flush_completion_thread,tiny_buffers hang_flush=50 wide_ids no_node_api own_stacks "                    \
-    "many_workers,tiny_buffers null_completion "                                                             \
+    "many_workers,tiny_buffers null_completion held_by_device "                                              \
     "tiny_buffers,out_of_order,late_correlation,wide_ids,null_completion"
 #define CLOCKS_APART "clock_behind=20000 clock_behind=2000000000 clock_ahead=1000000,tiny_buffers=65536"
 

@@ -50,6 +50,11 @@ def test_each_row_is_told_of_in_the_support_table():
     assert sorted(re.findall(r"`(\w+)`", " ".join(first_cells))) == sorted(ROWS), "by the names that FLAGOS_ACCELERATOR takes"
 
 
+def test_the_support_table_says_where_rocm_has_no_library_that_is_read():
+    row = next(line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith("| AMD, Hygon"))
+    assert "rocprofiler-sdk" in row and "unavailable" in row
+
+
 WITHOUT = {
     "bpu": "no activity API of bpu",  # a platform that is known to have none
     "cuad": "FLAGOS_ACCELERATOR=cuad names no accelerator; known are: cuda, ppu, ",  # nobody's name
