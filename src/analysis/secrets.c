@@ -97,13 +97,13 @@ static const char *skip_blanks(const char *at, const char *end) {
     return at;
 }
 
-// Removed before, or hidden by the one who wrote it.
+// Removed before, or hidden by the one who wrote it, or nothing.
 static bool is_hidden(struct fp_text text) {
     size_t same = 0;
     while (same < text.size && (text.at[same] == '*' || text.at[same] == 'x' || text.at[same] == 'X'))
         same++;
-    return same == text.size || fp_text_has(text, "removed]") || fp_text_has(text, "REDACTED") ||
-           fp_text_has(text, "redacted");
+    return (same == text.size && same != 1 && same != 2) || fp_text_has(text, "removed]") ||
+           fp_text_has(text, "REDACTED") || fp_text_has(text, "redacted");
 }
 
 // A value worth hiding: a text or a list that is not empty. Numbers and switches are none.
