@@ -14,6 +14,7 @@
 #include "analysis/marks.h"
 #include "analysis/names.h"
 #include "analysis/stats_tasks.h"
+#include "analysis/steps.h"
 
 // Where a slice of a category goes besides its group.
 enum destiny {
@@ -254,12 +255,15 @@ static int add_step(struct fp_stats *stats, const struct fp_trace_event *event) 
     if (!fp_name_is_step(event->name, &number))
         return 0;
     for (uint32_t i = 0; i < stats->step_count; i++) // both as operator and as annotation in some files
-        if (stats->steps[i].number == number && stats->steps[i].window.from_ns == event->ts_ns)
+        if (stats->steps[i].number == number && stats->steps[i].window.from_ns == event->ts_ns &&
+            stats->steps[i].pid.kind == event->pid.kind && stats->steps[i].pid.number == event->pid.number)
             return 0;
     if (!make_room(&stats->steps, &stats->step_room, stats->step_count, sizeof(*stats->steps)))
         return -ENOMEM;
     stats->steps[stats->step_count++] = (struct fp_stats_step){
         .number = number,
+        .lane = event->lane,
+        .pid = { .kind = event->pid.kind, .number = event->pid.number },
         .window = { .from_ns = event->ts_ns, .to_ns = event->ts_ns + event->dur_ns },
     };
     return 0;
@@ -424,6 +428,8 @@ int fp_stats_finish(struct fp_stats *stats, struct fp_reader *reader) {
         code = fp_stats_work_out(stats, fp_reader_threads(reader));
     if (!code)
         stats->owned_ns = fp_time_by_id_taken(stats->by_call ? &stats->device_ns_by_call : &stats->device_ns);
+    if (!code)
+        code = fp_steps_by_process(stats, reader);
     stats->names = fp_reader_take_names(reader);
     return code;
 }

@@ -53,6 +53,8 @@ struct fp_stats_device {
 
 struct fp_stats_step {
     uint64_t number;
+    uint32_t lane;          // of the host, where its span is
+    struct fp_trace_id pid; // of that lane, without its text
     struct fp_window_work window;
     uint64_t device_ns; // durations of the work that begins in it
 };

@@ -214,6 +214,7 @@ static const struct fp_column stream_columns[] = {
 
 static const struct fp_column step_columns[] = {
     { "step", "step", FP_CELL_COUNT },
+    { "process", "pid", FP_CELL_TEXT },
     { "begins", "begin_ns", FP_CELL_TIME },
     { "duration", "duration_ns", FP_CELL_TIME },
     { "device busy", "device_busy_ns", FP_CELL_TIME },
@@ -423,6 +424,7 @@ static void put_steps(struct fp_stats_page *context) {
     for (uint32_t i = 0; i < shown(context, stats->step_count); i++) {
         const struct fp_window_work *window = &stats->steps[i].window;
         fp_report_count(context->report, stats->steps[i].number);
+        fp_report_text(context->report, fp_reader_lane(context->reader, stats->steps[i].lane)->pid.text);
         fp_report_time(context->report, window->from_ns - stats->first_ns);
         fp_report_time(context->report, window->to_ns - window->from_ns);
         fp_report_time(context->report, window->busy_ns);

@@ -406,3 +406,26 @@ def test_devices_streams_and_collectives_are_ordered_and_no_longer_than_asked_fo
     report = run_cli("stats", file, "--format", "json", "--top", "3").json()
     assert {len(report[key]) for key in ("devices", "idle", "streams", "collectives")} == {3}
     assert run_cli("stats", file).ok().stdout.count("(the first 10 of 14; --top 0 shows all)") == 3
+
+
+def test_a_step_of_a_merged_trace_counts_the_devices_of_its_own_rank(run_cli, tmp_path):
+    def rank(number, dur, late):
+        events = [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{n}", "pid": 9, "tid": 9, "ts": 1000 * n + late, "dur": 900} for n in (1, 2)]
+        for n in range(2, 6):
+            args = {"correlation": n, "External id": n}
+            events.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 9, "ts": 500 * n + late + 1, "dur": 5, "args": args})
+            events.append({"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 500 * n + late + 50, "dur": dur,
+                           "args": {"device": 0, "stream": 7, **args}})
+        file = tmp_path / f"rank{number}.json"
+        file.write_text(json.dumps({"distributedInfo": {"rank": number}, "traceEvents": events}))
+        return file
+
+    ranks = [rank(0, 10, 0), rank(1, 300, 40)]
+    run_cli("merge", *ranks, "-o", tmp_path / "all.json").ok()
+    steps = run_cli("stats", tmp_path / "all.json", "--format", "json").json()["steps"]
+    assert [row["step"] for row in steps] == [1, 1, 2, 2] and len({row["pid"] for row in steps}) == 2
+    for number, file in enumerate(ranks):
+        alone = run_cli("stats", file, "--format", "json").json()["steps"]
+        merged = [row for row in steps if row["pid"] == steps[number]["pid"]]
+        assert [row["device_busy_ns"] for row in merged] == [row["device_busy_ns"] for row in alone] == [2 * (10, 300)[number] * 1000] * 2
+        assert [row["work_begun"] for row in merged] == [2, 2]
