@@ -202,7 +202,7 @@ static int convert_file(const struct fp_options *options, const struct convert_o
         code = into_database(options, &input, kept, database, outcome, err);
     } else if (!code) {
         target = fp_input_target(options, &input, ending, err);
-        outcome->to_standard = target && strcmp(target, "-") == 0;
+        outcome->to_standard = target && fp_input_target_is_standard(target);
         code = !target ? -EINVAL
                        : (form->shape == SHAPE_JSON ? to_json : to_csv)(options, own, form, &input, kept,
                                                                         target, outcome, err);

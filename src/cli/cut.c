@@ -71,7 +71,7 @@ static int cut_file(const struct fp_options *options, const struct cut_options *
                                       .drop_secrets = own->drop_secrets };
         code = fp_rewrite_run(&rewrite, options, &input, cut, target, &outcome->written, err);
         snprintf(outcome->finding, sizeof(outcome->finding), "%s", fp_select_finding(select));
-        outcome->to_standard = strcmp(target, "-") == 0;
+        outcome->to_standard = fp_input_target_is_standard(target);
     }
     fp_cut_free(cut);
     free(target);

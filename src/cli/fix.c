@@ -97,7 +97,7 @@ static int fix_file(const struct fp_options *options, bool drop_secrets, struct 
                                       .note_text = note_text,
                                       .user = fix };
         code = fp_rewrite_run(&rewrite, options, &input, NULL, target, &result, err);
-        *to_standard = *to_standard || strcmp(target, "-") == 0;
+        *to_standard = *to_standard || fp_input_target_is_standard(target);
     }
     if (!code) {
         fp_fix_note_secrets(fix, result.secrets);

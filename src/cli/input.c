@@ -209,6 +209,14 @@ char *fp_input_target(const struct fp_options *options, const struct fp_input *i
     return target;
 }
 
+bool fp_input_target_is_standard(const char *target) {
+    struct stat named, standard;
+    if (strcmp(target, "-") == 0)
+        return true;
+    return stat(target, &named) == 0 && !S_ISREG(named.st_mode) && fstat(STDOUT_FILENO, &standard) == 0 &&
+           named.st_dev == standard.st_dev && named.st_ino == standard.st_ino;
+}
+
 struct target {
     const char *path, *name;
     size_t size; // of the name without its ending

@@ -34,6 +34,9 @@ void fp_input_say_notes(const char *verb, const struct fp_input *input, const st
 char *fp_input_target(const struct fp_options *options, const struct fp_input *input, const char *ending,
                       struct fp_error *err);
 
+// Whether what is written to `target` comes out where tables would: "-", /dev/stdout and other names of it.
+bool fp_input_target_is_standard(const char *target);
+
 // Whether each of several inputs has a file of its own in the folder, by the rule above. 0, -EEXIST with a
 // sentence, -ENOMEM. Before anything is written.
 int fp_input_targets_differ(const struct fp_options *options, const char *ending, struct fp_error *err);

@@ -336,7 +336,7 @@ static int run(struct course *course, struct fp_error *err) {
         return code;
     struct fp_report *report = fp_report_new("flagprof-merge-1");
     describe(report, course->merge, course->own, written);
-    bool to_standard = course->options->output && strcmp(course->options->output, "-") == 0;
+    bool to_standard = course->options->output && fp_input_target_is_standard(course->options->output);
     if (!to_standard && !fp_options_report(course->options, "merge", report, false)) {
         fp_error_set(err, "the tables could not be printed");
         code = -EIO;

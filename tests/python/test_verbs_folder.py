@@ -55,6 +55,12 @@ def test_reports_on_several_files_are_one_json_and_csv_names_the_file(run_cli, t
     assert "file" in rows[0] and {row[rows[0].index("file")] for row in rows if row} >= set(files)
 
 
+@pytest.mark.parametrize("verb, options", [("cut", ["--from", "@0"]), ("fix", []), ("convert", ["--as", "json"]), ("merge", [])])
+@pytest.mark.parametrize("target", ["-", "/dev/stdout", "/proc/self/fd/1"])
+def test_no_table_stands_behind_a_trace_on_standard_output(run_cli, twins, verb, options, target):
+    assert len(run_cli(verb, twins[0], *options, "-o", target).json()["traceEvents"]) >= 1
+
+
 def test_help_that_cannot_be_written_is_said(tree):
     for words in (["--help"], ["stats", "--help"], ["--version"]):
         with open("/dev/full", "w") as full:
