@@ -412,6 +412,10 @@ int twin_launch(const void *handle, const uint32_t grid[3], const uint32_t block
     return flagsim_launch_owned(stream, run_function, copy, free, &info);
 }
 
+const char *twin_kernel_name(const flagsim_activity *activity, const fc_work *work) {
+    return activity->graph_node_id && flagsim_fault_on(FLAGSIM_FAULT_graph_names_null) ? NULL : work->name;
+}
+
 uint8_t twin_copy_kind(flagsim_copy_kind copy) {
     static const uint8_t kinds[] = {
         [FLAGSIM_COPY_HTOH] = 9, [FLAGSIM_COPY_HTOD] = 1,    [FLAGSIM_COPY_DTOH] = 2,

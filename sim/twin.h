@@ -57,6 +57,41 @@ typedef struct twin_vendor {
     void (*deliver)(const fc_tool *tool, uint8_t *buffer, size_t size, size_t valid);
 } twin_vendor;
 
+// What a record takes from what was simulated. Where a member lies, and what else a record has, is each
+// vendor's own; these members have the same names in all of them. [GUESS: flag 1 for an asynchronous copy or
+// set, the system's thread id]
+#define TWIN_OF_WORK(activity, work)                                                                         \
+    .start = (work)->start, .end = (work)->end, .device_id = (uint32_t)(activity)->device,                   \
+    .context_id = (activity)->context, .stream_id = (activity)->stream,                                      \
+    .correlation_id = (activity)->correlation
+#define TWIN_OF_GRAPH(activity) .graph_node_id = (activity)->graph_node_id, .graph_id = (activity)->graph_id
+#define TWIN_AXES(of)                                                                                        \
+    { (int32_t)(of)[0], (int32_t)(of)[1], (int32_t)(of)[2] }
+#define TWIN_OF_KERNEL(activity, work, info)                                                                 \
+    .completed = (work)->end, .registers_per_thread = (uint16_t)(info)->registers,                           \
+    .grid = TWIN_AXES((info)->grid), .block = TWIN_AXES((info)->block),                                      \
+    .static_shared = (int32_t)(info)->shared_static_bytes,                                                   \
+    .dynamic_shared = (int32_t)(info)->shared_dynamic_bytes,                                                 \
+    .local_per_thread = (info)->local_bytes_per_thread, .grid_id = (int64_t)(activity)->of.kernel.grid_id,   \
+    TWIN_OF_WORK(activity, work)
+#define TWIN_OF_COPY(activity, work)                                                                         \
+    .copy_kind = twin_copy_kind((activity)->of.memory.copy),                                                 \
+    .source_kind = twin_memory_kind((activity)->of.memory.src_memory),                                       \
+    .destination_kind = twin_memory_kind((activity)->of.memory.dst_memory),                                  \
+    .flags = (activity)->of.memory.asynchronous, .bytes = (activity)->of.memory.bytes,                       \
+    TWIN_OF_WORK(activity, work)
+#define TWIN_OF_SET(activity, work)                                                                          \
+    .value = (uint32_t)(activity)->of.memory.value, .bytes = (activity)->of.memory.bytes,                    \
+    .flags = (activity)->of.memory.asynchronous,                                                             \
+    .memory_kind = twin_memory_kind((activity)->of.memory.dst_memory), TWIN_OF_WORK(activity, work)
+#define TWIN_OF_CALL(call, id, result)                                                                       \
+    .cbid = (id), .start = fc_time((call)->start_ns), .end = fc_time((call)->end_ns),                        \
+    .process_id = (call)->process, .thread_id = (call)->thread, .correlation_id = (call)->correlation,       \
+    .return_value = (result)
+
+// Kernels of a graph may have no name [CODE].
+const char *twin_kernel_name(const flagsim_activity *activity, const fc_work *work);
+
 void twin_setup(const twin_vendor *vendor);
 
 int twin_enable(uint32_t kind, bool on);

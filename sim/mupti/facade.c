@@ -90,85 +90,31 @@ _Static_assert(sizeof(Memset3) == 80 && offsetof(Memset3, memory_kind) == 50 &&
 _Static_assert(sizeof(Api) == 40 && offsetof(Api, correlation_id) == 32 && sizeof(External) == 24, "Api");
 
 static size_t compose_kernel(void *bytes, const flagsim_activity *activity, const fc_work *work) {
-    const flagsim_kernel_info *info = activity->of.kernel.info;
-    Kernel6 *record = bytes;
-    *record = (Kernel6){
-        .registers_per_thread = (uint16_t)info->registers,
-        .start = work->start,
-        .end = work->end,
-        .completed = work->end,
-        .device_id = (uint32_t)activity->device,
-        .context_id = activity->context,
-        .stream_id = activity->stream,
-        .static_shared = (int32_t)info->shared_static_bytes,
-        .dynamic_shared = (int32_t)info->shared_dynamic_bytes,
-        .local_per_thread = info->local_bytes_per_thread,
-        .correlation_id = activity->correlation,
-        .grid_id = (int64_t)activity->of.kernel.grid_id,
-        // Kernels of a graph may have no name [CODE].
-        .name =
-            activity->graph_node_id && flagsim_fault_on(FLAGSIM_FAULT_graph_names_null) ? NULL : work->name,
+    *(Kernel6 *)bytes = (Kernel6){
+        TWIN_OF_KERNEL(activity, work, activity->of.kernel.info),
+        .name = twin_kernel_name(activity, work),
         .shared_executed = 32768,
-        .graph_node_id = activity->graph_node_id,
-        .graph_id = activity->graph_id,
+        TWIN_OF_GRAPH(activity),
     };
-    for (int axis = 0; axis < 3; axis++) {
-        record->grid[axis] = (int32_t)info->grid[axis];
-        record->block[axis] = (int32_t)info->block[axis];
-    }
-    return sizeof *record;
+    return sizeof(Kernel6);
 }
 
 static size_t compose_copy(void *bytes, const flagsim_activity *activity, const fc_work *work) {
-    const flagsim_memory_work *memory = &activity->of.memory;
     *(Memcpy4 *)bytes = (Memcpy4){
-        .copy_kind = twin_copy_kind(memory->copy),
-        .source_kind = twin_memory_kind(memory->src_memory),
-        .destination_kind = twin_memory_kind(memory->dst_memory),
-        .flags = memory->asynchronous, // [GUESS]
-        .bytes = memory->bytes,
-        .start = work->start,
-        .end = work->end,
-        .device_id = (uint32_t)activity->device,
-        .context_id = activity->context,
-        .stream_id = activity->stream,
-        .correlation_id = activity->correlation,
+        TWIN_OF_COPY(activity, work),
         .runtime_correlation_id = activity->correlation, // [CODE]
-        .graph_node_id = activity->graph_node_id,
-        .graph_id = activity->graph_id,
+        TWIN_OF_GRAPH(activity),
     };
     return sizeof(Memcpy4);
 }
 
 static size_t compose_set(void *bytes, const flagsim_activity *activity, const fc_work *work) {
-    const flagsim_memory_work *memory = &activity->of.memory;
-    *(Memset3 *)bytes = (Memset3){
-        .value = (uint32_t)memory->value,
-        .bytes = memory->bytes,
-        .start = work->start,
-        .end = work->end,
-        .device_id = (uint32_t)activity->device,
-        .context_id = activity->context,
-        .stream_id = activity->stream,
-        .correlation_id = activity->correlation,
-        .flags = memory->asynchronous, // [GUESS]
-        .memory_kind = twin_memory_kind(memory->dst_memory),
-        .graph_node_id = activity->graph_node_id,
-        .graph_id = activity->graph_id,
-    };
+    *(Memset3 *)bytes = (Memset3){ TWIN_OF_SET(activity, work), TWIN_OF_GRAPH(activity) };
     return sizeof(Memset3);
 }
 
 static size_t compose_api(void *bytes, const flagsim_api_call *call, uint32_t id, uint32_t result) {
-    *(Api *)bytes = (Api){
-        .cbid = id,
-        .start = fc_time(call->start_ns),
-        .end = fc_time(call->end_ns),
-        .process_id = call->process,
-        .thread_id = call->thread, // [GUESS] the system's id
-        .correlation_id = call->correlation,
-        .return_value = result,
-    };
+    *(Api *)bytes = (Api){ TWIN_OF_CALL(call, id, result) };
     return sizeof(Api);
 }
 

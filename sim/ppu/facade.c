@@ -79,81 +79,29 @@ _Static_assert(offsetof(Api, correlation_id) == 32 && sizeof(Api) == 48, "Api");
 _Static_assert(offsetof(External, correlation_id) == 16 && sizeof(External) == 32, "External");
 
 static size_t compose_kernel(void *bytes, const flagsim_activity *activity, const fc_work *work) {
-    const flagsim_kernel_info *info = activity->of.kernel.info;
     Kernel *record = bytes;
-    *record = (Kernel){
-        .registers_per_thread = (uint16_t)info->registers,
-        .start = work->start,
-        .end = work->end,
-        .completed = work->end,
-        .device_id = (uint32_t)activity->device,
-        .context_id = activity->context,
-        .stream_id = activity->stream,
-        .static_shared = (int32_t)info->shared_static_bytes,
-        .dynamic_shared = (int32_t)info->shared_dynamic_bytes,
-        .local_per_thread = info->local_bytes_per_thread,
-        .correlation_id = activity->correlation,
-        .grid_id = (int64_t)activity->of.kernel.grid_id,
-        .name = work->name,
-    };
-    for (int axis = 0; axis < 3; axis++) {
-        record->grid[axis] = (int32_t)info->grid[axis];
-        record->block[axis] = (int32_t)info->block[axis];
-    }
+    *record = (Kernel){ TWIN_OF_KERNEL(activity, work, activity->of.kernel.info), .name = work->name };
     memset(record->unknown, MEANINGLESS, sizeof record->unknown);
     return sizeof *record;
 }
 
 static size_t compose_copy(void *bytes, const flagsim_activity *activity, const fc_work *work) {
-    const flagsim_memory_work *memory = &activity->of.memory;
     Memcpy *record = bytes;
-    *record = (Memcpy){
-        .copy_kind = twin_copy_kind(memory->copy),
-        .source_kind = twin_memory_kind(memory->src_memory),
-        .destination_kind = twin_memory_kind(memory->dst_memory),
-        .flags = memory->asynchronous,
-        .bytes = memory->bytes,
-        .start = work->start,
-        .end = work->end,
-        .device_id = (uint32_t)activity->device,
-        .context_id = activity->context,
-        .stream_id = activity->stream,
-        .correlation_id = activity->correlation,
-    };
+    *record = (Memcpy){ TWIN_OF_COPY(activity, work) };
     memset(record->unknown, MEANINGLESS, sizeof record->unknown);
     return sizeof *record;
 }
 
 static size_t compose_set(void *bytes, const flagsim_activity *activity, const fc_work *work) {
-    const flagsim_memory_work *memory = &activity->of.memory;
     Memset *record = bytes;
-    *record = (Memset){
-        .value = (uint32_t)memory->value,
-        .bytes = memory->bytes,
-        .start = work->start,
-        .end = work->end,
-        .device_id = (uint32_t)activity->device,
-        .context_id = activity->context,
-        .stream_id = activity->stream,
-        .correlation_id = activity->correlation,
-        .flags = memory->asynchronous, // [DERIVED] as in CUPTI's Memset4
-        .memory_kind = twin_memory_kind(memory->dst_memory),
-    };
+    *record = (Memset){ TWIN_OF_SET(activity, work) }; // its flags [DERIVED] as in CUPTI's Memset4
     memset(record->unknown, MEANINGLESS, sizeof record->unknown);
     return sizeof *record;
 }
 
 static size_t compose_api(void *bytes, const flagsim_api_call *call, uint32_t id, uint32_t result) {
     Api *record = bytes;
-    *record = (Api){
-        .cbid = id,
-        .start = fc_time(call->start_ns),
-        .end = fc_time(call->end_ns),
-        .process_id = call->process,
-        .thread_id = call->thread, // [GUESS] the system's id
-        .correlation_id = call->correlation,
-        .return_value = result,
-    };
+    *record = (Api){ TWIN_OF_CALL(call, id, result) };
     memset(record->unknown, MEANINGLESS, sizeof record->unknown);
     return sizeof *record;
 }
