@@ -209,20 +209,17 @@ static void add_extra(struct fp_cupti_decoder *decoder, const struct fp_sink *si
 
 // ---- One record each
 
-static int64_t epoch_of(const struct fp_clock *clock, uint64_t vendor_ns) {
-    return clock && !fp_ablated("clock") ? fp_clock_to_epoch(clock, (int64_t)vendor_ns) : (int64_t)vendor_ns;
+static int64_t epoch_of(const struct fp_clock *clock, int64_t vendor_ns) {
+    return clock && !fp_ablated("clock") ? fp_clock_to_epoch(clock, vendor_ns) : vendor_ns;
 }
 
 // Sets the event's times, or says why it has none.
 static bool take_times(const struct fp_cupti_decoder *decoder, const struct fp_sink *sink,
                        struct fp_event *event, uint64_t start, uint64_t end) {
-    enum fp_loss flaw = fp_record_judge_times(start, end);
-    if (flaw != FP_LOSS_COUNT) {
-        sink->lose(sink->owner, event->kind, flaw, 1);
+    if (!fp_record_take_times(sink, event, start, end))
         return false;
-    }
-    event->start_ns = epoch_of(decoder->options.clock, start);
-    event->end_ns = epoch_of(decoder->options.clock, end);
+    event->start_ns = epoch_of(decoder->options.clock, event->start_ns);
+    event->end_ns = epoch_of(decoder->options.clock, event->end_ns);
     return true;
 }
 

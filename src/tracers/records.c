@@ -13,6 +13,18 @@ enum fp_loss fp_record_judge_times(uint64_t start_ns, uint64_t end_ns) {
     return good ? FP_LOSS_COUNT : FP_LOSS_MALFORMED;
 }
 
+bool fp_record_take_times(const struct fp_sink *sink, struct fp_event *event, uint64_t start_ns,
+                          uint64_t end_ns) {
+    enum fp_loss flaw = fp_record_judge_times(start_ns, end_ns);
+    if (flaw != FP_LOSS_COUNT) {
+        sink->lose(sink->owner, event->kind, flaw, 1);
+        return false;
+    }
+    event->start_ns = (int64_t)start_ns;
+    event->end_ns = (int64_t)end_ns;
+    return true;
+}
+
 static const char *memory_word(unsigned kind) {
     static const char *const words[FP_MEMORY_KINDS] = { "Unknown",       "Pageable",      "Pinned",
                                                         "Device",        "Array",         "Managed",

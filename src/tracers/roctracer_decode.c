@@ -155,17 +155,6 @@ static fp_vendor_id id_of(struct fp_roc_decoder *decoder, uint64_t correlation_i
                              : fp_id_map_get(decoder->ids, correlation_id);
 }
 
-static bool take_times(struct fp_event *event, const struct fp_sink *sink, uint64_t start, uint64_t end) {
-    enum fp_loss loss = fp_record_judge_times(start, end);
-    if (loss != FP_LOSS_COUNT) {
-        sink->lose(sink->owner, event->kind, loss, 1);
-        return false;
-    }
-    event->start_ns = (int64_t)start; // to_epoch maps them after stop
-    event->end_ns = (int64_t)end;
-    return true;
-}
-
 void fp_roc_decode_call(struct fp_roc_decoder *decoder, const struct fp_sink *sink,
                         const struct fp_roc_call *call) {
     const struct api *api = api_of(decoder, call->cid);
@@ -187,7 +176,7 @@ void fp_roc_decode_call(struct fp_roc_decoder *decoder, const struct fp_sink *si
         sink->correlate(sink->owner, event.vendor_id, FP_ID_OPERATOR, call->operator_id);
     if (call->has_range)
         sink->correlate(sink->owner, event.vendor_id, FP_ID_RANGE, call->range_id);
-    if (!take_times(&event, sink, call->start, call->end))
+    if (!fp_record_take_times(sink, &event, call->start, call->end))
         return;
     char label[32];
     snprintf(label, sizeof(label), "hipCall_%" PRIu32, call->cid);
@@ -313,7 +302,7 @@ static void emit_work(struct fp_roc_decoder *decoder, const struct fp_sink *sink
         name = fill_set(&event, record, details);
     else
         name = fill_copy(&event, record, details);
-    if (!take_times(&event, sink, record->begin_ns, record->end_ns))
+    if (!fp_record_take_times(sink, &event, record->begin_ns, record->end_ns))
         return;
     if (event.kind == FP_KIND_MEMCPY)
         event.extra_count = add_peer(sink, details, extras);

@@ -107,15 +107,8 @@ static uint32_t short_at(const uint8_t *record, uint16_t offset) {
 
 static bool take_times(struct fp_event *event, const struct fp_sink *sink, const uint8_t *record,
                        const struct fp_tops_record *place) {
-    uint64_t start = fp_tops_wide(record, place->start), end = fp_tops_wide(record, place->end);
-    enum fp_loss loss = fp_record_judge_times(start, end);
-    if (loss != FP_LOSS_COUNT) {
-        sink->lose(sink->owner, event->kind, loss, 1);
-        return false;
-    }
-    event->start_ns = (int64_t)start; // to_epoch maps them after stop
-    event->end_ns = (int64_t)end;
-    return true;
+    return fp_record_take_times(sink, event, fp_tops_wide(record, place->start),
+                                fp_tops_wide(record, place->end)); // to_epoch maps them after stop
 }
 
 // False: several words may be the device, and they do not agree.

@@ -171,18 +171,6 @@ static void add_graph(const struct reading *reading, struct fp_extra *extras, st
     add_extra(reading, extras, event, KEY_GRAPH_NODE, FP_TWIN_GRAPH_NODE);
 }
 
-// Sets the event's times, or says why it has none.
-static bool take_times(const struct fp_sink *sink, struct fp_event *event, uint64_t start, uint64_t end) {
-    enum fp_loss flaw = fp_record_judge_times(start, end);
-    if (flaw != FP_LOSS_COUNT) {
-        sink->lose(sink->owner, event->kind, flaw, 1);
-        return false;
-    }
-    event->start_ns = (int64_t)start;
-    event->end_ns = (int64_t)end;
-    return true;
-}
-
 // What all device work has. False: it has no times, and that is counted.
 static bool begin_work(const struct reading *reading, struct fp_event *event) {
     *event = (struct fp_event){
@@ -197,7 +185,7 @@ static bool begin_work(const struct reading *reading, struct fp_event *event) {
     if (has(reading, FP_TWIN_FLAGS) &&
         get(reading, FP_TWIN_FLAGS) & reading->decoder->options.layout->async_flag)
         event->fields |= FP_IS_ASYNC;
-    return take_times(reading->sink, event, get(reading, FP_TWIN_START), get(reading, FP_TWIN_END));
+    return fp_record_take_times(reading->sink, event, get(reading, FP_TWIN_START), get(reading, FP_TWIN_END));
 }
 
 static uint32_t shared_of(uint64_t bytes) { // a signed field
@@ -273,7 +261,7 @@ static void emit_call(struct fp_twin_decoder *decoder, const struct fp_sink *sin
         .name = { row.name },
         .u.call = { .thread = call->thread, .cbid = call->cbid, .result = call->result },
     };
-    if (!take_times(sink, &event, call->start, call->end))
+    if (!fp_record_take_times(sink, &event, call->start, call->end))
         return;
     decoder->seen.launches += is_launch;
     if (is_launch && decoder->launch)
