@@ -201,7 +201,7 @@ HandoverCount Handover::give(libkineto::ActivityLogger &logger,
         count.linked += linked != nullptr;
         activities_.emplace_back(this, static_cast<uint32_t>(at), record, linked);
         logger.handleActivity(activities_.back());
-        lanes.see(*record);
+        lanes.see(*record, linked);
     }
     const fp_range *ranges = nullptr;
     size_t range_count = fp_recording_ranges(recording_, &ranges);

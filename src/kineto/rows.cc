@@ -64,6 +64,8 @@ std::string one_device(uint32_t ordinal, const fp_device &device) {
 void Lanes::name(libkineto::ActivityLogger &logger, int64_t process, int64_t time_ns) const {
     for (const Lane &lane : seen_) {
         bool host = lane.sort == 1;
+        if (host && named_by_torch_.count(lane.resource))
+            continue;
         int64_t device = host ? process : static_cast<int64_t>(lane.device);
         std::string name = host ? fmt::format("thread {} ({})", lane.resource, thread_name(lane.resource))
                                 : fmt::format("stream {} ", lane.resource);

@@ -17,15 +17,18 @@
 
 namespace flagprof {
 
-// The lanes that records lie on, each once.
+// The lanes that records lie on, each once. Threads with operators on them torch names itself.
 class Lanes {
   public:
-    void see(const fp_record &record) {
+    // `linked`: the operator that the record belongs to, or NULL.
+    void see(const fp_record &record, const libkineto::ITraceActivity *linked) {
         fp_kind kind = fp_record_kind(&record);
         if (fp_kind_is_device(kind))
             add(0, record.device, record.stream);
-        else if (fp_kind_is_host_call(kind))
+        else if (fp_kind_is_host_call(kind) && !linked)
             add(1, 0, record.u.call.thread);
+        else if (fp_kind_is_host_call(kind) && record.u.call.thread != last_named_)
+            named_by_torch_.insert(last_named_ = record.u.call.thread);
     }
     // `time_ns`: where in the trace the rows stand; any time in the window.
     void name(libkineto::ActivityLogger &logger, int64_t process, int64_t time_ns) const;
@@ -46,6 +49,8 @@ class Lanes {
     }
     std::array<Lane, 64> last_{};
     std::set<Lane> seen_;
+    std::set<uint32_t> named_by_torch_;
+    uint32_t last_named_ = UINT32_MAX;
 };
 
 // The row of device 0, whose presence also keeps Kineto from naming sixteen GPUs that may not exist.

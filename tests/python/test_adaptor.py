@@ -161,6 +161,20 @@ print(json.dumps([found["deviceProperties"], pick("kernel"), pick("privateuse1_r
     assert header["library_version"] == "1.0 'quoted'" and header["simulated"] == "echo" and version == 10
 
 
+def test_a_thread_that_torch_names_is_not_named_once_more(echo):
+    done = echo(
+        """
+import flagprof, torch
+def threads(prof):
+    return sorted(e["tid"] for e in trace(prof)["traceEvents"] if e["name"] == "thread_name" and e["pid"] == os.getpid())
+body = lambda: torch.ones(3)
+print(json.dumps([threads(record(body)), threads(record(body, activities=[torch.profiler.ProfilerActivity.CPU]))]))
+"""
+    )
+    with_device, alone = answer(done)
+    assert alone and with_device == alone
+
+
 def test_arrows_have_one_start_and_one_finish_and_time_goes_to_the_operator_that_caused_it(echo):
     done = echo(
         """
