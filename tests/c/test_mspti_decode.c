@@ -306,6 +306,28 @@ static void add_collective(uint64_t start, uint64_t id) {
     buffer.valid += 72;
 }
 
+static void add_older_collective(uint64_t start) {
+    put32(0, 4);
+    put64(4, NOW + start);
+    put64(12, NOW + start + 4);
+    put32(20, 6);
+    put32(24, 3);
+    put_text(36, "hcom_broadcast_");
+    put_text(44, "group0");
+    buffer.valid += 56;
+}
+
+static void a_collective_of_the_older_kind_has_no_call_and_its_group(void **state) {
+    (void)state;
+    add_older_collective(5);
+    decode_all();
+    assert_string_equal(name_of(only(FP_KIND_KERNEL)), "hcom_broadcast_");
+    assert_int_equal(only(FP_KIND_KERNEL)->vendor_id.value, 0);
+    assert_int_equal(only(FP_KIND_KERNEL)->device, 1);
+    assert_int_equal(all.events[0].event.extra_count, 1);
+    assert_string_equal(collected_name(&all, all.events[0].extras[0].value.text), "group0");
+}
+
 static void a_collective_is_device_work_with_its_count_its_type_and_its_group(void **state) {
     (void)state;
     add_collective(5, 12);
@@ -389,13 +411,18 @@ static void texts_are_kept_in_place_and_nothing_else_is_touched(void **state) {
     add_kernel(5, 6, 1, "lost soon");
     add_call(10, 1, 2, 7, 1, NULL);
     add_memory(7, 1, 2, 0);
+    add_collective(7, 3);
+    add_older_collective(9);
     struct fp_mspti_walk walk = {
         .bytes = buffer.bytes, .valid = buffer.valid, .earliest = NOW, .latest = NOW + 99
     };
     fp_mspti_keep_texts(walk, shout, &kept);
-    assert_int_equal(kept, 3);
+    assert_int_equal(kept, 3 + 3 + 2);
     decode_all();
-    assert_string_equal(name_of(only(FP_KIND_KERNEL)), "kept");
+    assert_int_equal(collected_count(&all, FP_KIND_KERNEL), 3);
+    assert_null(named("lost soon"));
+    assert_null(named("hcom_allReduce_"));
+    assert_null(named("hcom_broadcast_"));
     assert_string_equal(name_of(only(FP_KIND_RUNTIME)), "");
     assert_int_equal(only(FP_KIND_MEMCPY)->u.copy.bytes, 4096);
 }
@@ -415,6 +442,7 @@ int main(void) {
         TEST(records_of_a_call_may_lie_far_apart_and_many_wait_at_once),
         TEST(a_set_carries_what_its_record_says),
         TEST(a_collective_is_device_work_with_its_count_its_type_and_its_group),
+        TEST(a_collective_of_the_older_kind_has_no_call_and_its_group),
         TEST(a_collectives_call_is_hccls_function_and_no_later_copy_takes_its_place),
         TEST(a_device_that_is_not_visible_keeps_its_number_and_that_is_said),
         TEST(behind_unknown_records_the_walk_goes_on_and_each_is_counted),
