@@ -209,7 +209,8 @@ int muptiGetTimestamp(uint64_t *timestamp) {
 }
 
 int muptiGetResultString(int result, const char **text) {
-    if (flagsim_fault_value(FLAGSIM_FAULT_other_numbers) == 1)
+    uint64_t other = flagsim_fault_value(FLAGSIM_FAULT_other_numbers);
+    if (other == 1 || (other > 2 && other == (uint64_t)result))
         result++;
     return twin_result_text(result, "MUPTI", text);
 }
@@ -228,8 +229,11 @@ static const char *name_of(int domain, uint32_t cbid) {
 int muptiGetCallbackName(int domain, uint32_t cbid, const char **name) {
     if (fc_enter())
         return TWIN_NOT_INITIALIZED;
-    if (flagsim_fault_value(FLAGSIM_FAULT_other_numbers) == 2)
+    uint64_t other = flagsim_fault_value(FLAGSIM_FAULT_other_numbers);
+    if (other == 2)
         domain = 3 - domain;
+    if (other > 2 && other == cbid)
+        cbid++;
     const char *found = name_of(domain, cbid);
     if (!name || !found)
         return TWIN_INVALID_PARAMETER;

@@ -56,7 +56,8 @@ int main(void) {
         SESSIONS(names_that_are_missing_or_very_long_do_no_harm,
                  PASSES(scenario_odd_names, "name_null name_8k")),
         SESSIONS(a_library_that_does_not_confirm_the_guessed_numbers_is_refused,
-                 PASSES(numbers, "other_numbers=1 other_numbers=2")),
+                 PASSES(numbers, "other_numbers=1 other_numbers=2 other_numbers=7 other_numbers=12 "
+                                 "other_numbers=15 other_numbers=41 other_numbers=60")),
         SESSIONS(another_subscriber_is_named, PASSES(scenario_busy, "other_subscriber")),
     };
     ops = &fp_mupti_ops;

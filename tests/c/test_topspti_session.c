@@ -34,6 +34,23 @@ static void whole(void) {
     }
 }
 
+// FlagProf waits for the device itself, at the end and, where records must tell the layout, before the beginning.
+static void without_our_own_calls(void) {
+    size_t shown = 0;
+    record();
+    for (size_t at = 0; at < all.event_count; at++)
+        shown += strcmp(collected_name(&all, all.events[at].event.name), "topsDeviceSynchronize") == 0;
+    CHECK_EQUAL(shown + (has_header ? 1 : 2), truth.api_calls[FLAGSIM_API_DEVICE_SYNCHRONIZE]);
+    CHECK(shown > 0, "the program waited");
+}
+
+static void left_as_it_is(void) {
+    record_witnessed();
+    CHECK(all.event_count > 0, "nothing was recorded");
+    for (size_t at = 0; at < all.event_count; at++)
+        CHECK_EQUAL(ops->to_epoch(tracer, all.events[at].event.start_ns), all.events[at].event.start_ns);
+}
+
 static void faulty_but_whole(void) {
     record();
     check_complete();
@@ -106,6 +123,8 @@ int main(void) {
                  PASSES(odd_names, "name_null name_8k name_dirty")),
         SESSIONS(times_come_out_in_the_epoch_whatever_the_clock, PASSES(scenario_clock, ""),
                  PASSES(scenario_clock, "clock_domain epoch_clock")),
+        SESSIONS(a_clock_that_is_the_epoch_is_left_as_it_is, PASSES(left_as_it_is, "epoch_clock")),
+        SESSIONS(calls_of_flagprofs_own_are_not_shown, PASSES(without_our_own_calls, "")),
         SESSIONS(without_driver_or_device_it_is_refused_with_the_reason,
                  PASSES(scenario_refused, "no_device")),
         cmocka_unit_test(being_replaced_during_a_session_is_noticed_and_said),
