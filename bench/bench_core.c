@@ -6,9 +6,9 @@
 //      twice: what the recording keeps, and what the process really took more while it recorded and joined, lists,
 //      indices and unused room included. The last round's kernels are a graph's, whose ids lie in the side table.
 //
-// Push and pop are the core's own share: the vendor's function behind them is a stub. Aim, from the issue
-// that this house was built by: 131 ns and 64 bytes an event for push, pop, decode and join together. usage:
-// bench_core [--smoke] [LAUNCHES]
+// Push and pop are the core's own share: the vendor's function behind them is a stub. Aim: 131 ns and 64 bytes
+// an event for push, pop, decode and join together. A round whose ledger misses anything is a failure.
+// usage: bench_core [--smoke] [LAUNCHES]
 #include "flagprof/flagprof.h"
 #include "tracers/accelerator.h"
 #include "tracers/cupti_abi.h"
@@ -210,6 +210,15 @@ static void forget_peak(void) {
     fclose(file);
 }
 
+static char sentence[400]; // of the last round's ledger
+
+static bool nothing_missing(const struct fp_recording *recording) {
+    struct fp_ledger ledger = { .size = sizeof(ledger) };
+    fp_recording_ledger(recording, &ledger);
+    (void)fp_ledger_sentence(&ledger, sentence, sizeof(sentence));
+    return ledger.complete && ledger.linked == ledger.linkable;
+}
+
 static bool run_round(struct fp_accelerator *accelerator, uint32_t launches, struct figures *figures) {
     struct fp_recording *recording = NULL;
     double events = 2.0 * launches;
@@ -229,7 +238,7 @@ static bool run_round(struct fp_accelerator *accelerator, uint32_t launches, str
     double stopped = now();
     bool good = fp_recording_finish(recording, epoch, INT64_MAX, NULL) == 0;
     double finished = now();
-    good = good && fp_recording_count(recording) == 2 * (size_t)launches;
+    good = good && fp_recording_count(recording) == 2 * (size_t)launches && nothing_missing(recording);
     *figures = (struct figures){
         .push_pop = (pushed - begin) * 1e9 / events,
         .decode = drain_seconds * 1e9 / events,
@@ -289,7 +298,7 @@ int main(int argc, char **argv) {
     }
     for (size_t round = 0; round < count; round++) {
         if (!run_round(&accelerator, launches, &rounds[round])) {
-            fprintf(stderr, "bench_core: the recording does not hold what was fed to it\n");
+            fprintf(stderr, "bench_core: the recording does not hold what was fed to it. %s\n", sentence);
             return 1;
         }
     }
@@ -315,5 +324,6 @@ int main(int argc, char **argv) {
     printf(
         "a graph's     %7.1f bytes an event kept, %.1f at most: two ids of each kernel in the side table\n",
         rounds[0].kept, rounds[0].joining);
+    printf("ledger        %s\n", sentence);
     return 0;
 }

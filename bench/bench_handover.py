@@ -18,24 +18,15 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "python"))
+from counted_profile import COUNTED_PROFILE  # noqa: E402
+
 BUILD = pathlib.Path(os.environ.get("FLAGPROF_BUILD", ROOT / "build")).resolve()
 ECHO, COUNTER = BUILD / "echo" / "libflagprof.so", BUILD / "echo" / "libcount_allocations.so"
 HANDED = re.compile(r"(\d+) activities handed over in (\d+) ns, (\d+) of them linked")
 
-CHILD = """
-import ctypes, json, time
-import flagprof, torch
-from torch.profiler import ProfilerActivity as A, profile
-counter = ctypes.CDLL(None)
-counter.counted_bytes.restype = ctypes.c_int64
-counter.count_library.argtypes = [ctypes.c_size_t, ctypes.c_size_t]
-prof = profile(activities=[A.CPU, A.PrivateUse1])
-for line in open("/proc/self/maps"):
-    if "adaptor.so" in line:
-        counter.count_library(*(int(part, 16) for part in line.split()[0].split("-")))
-prof.start()
-for turn in range(100):
-    torch.ones(3)
+CHILD = COUNTED_PROFILE + """
+import json, time
 held = counter.counted_bytes()
 start = time.perf_counter_ns()
 prof.stop()

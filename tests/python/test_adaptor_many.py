@@ -7,25 +7,14 @@
 import os
 
 import pytest
+from counted_profile import COUNTED_PROFILE
 from echo_accelerator import adaptor_cache, answer, echo, echo_package  # noqa: F401
 
 EVENTS = int(os.environ.get("FLAGPROF_MANY_EVENTS", "200000"))
 MOST_BYTES = 100  # an event, of the adaptor's own; the core's records have tests of their own (tests/c/test_recording.c)
 
-SCRIPT = """
-import ctypes, time
-import flagprof, torch
-from torch.profiler import ProfilerActivity as A, profile
-counter = ctypes.CDLL(None)
-counter.counted_bytes.restype = ctypes.c_int64
-counter.count_library.argtypes = [ctypes.c_size_t, ctypes.c_size_t]
-prof = profile(activities=[A.CPU, A.PrivateUse1])
-for line in open("/proc/self/maps"):
-    if "adaptor.so" in line:
-        counter.count_library(*(int(part, 16) for part in line.split()[0].split("-")))
-prof.start()
-for turn in range(100):
-    torch.ones(3)
+SCRIPT = COUNTED_PROFILE + """
+import time
 before = counter.counted_bytes()
 begin = time.monotonic()
 prof.stop()
