@@ -120,7 +120,11 @@ json.dump(rows, open("rows.json", "w"))
 
 @pytest.mark.parametrize("options", [{}, {"record_shapes": True}, {"with_stack": True}], ids=str)
 def test_operators_equal_torchs_key_averages_of_a_run_made_now(run_cli, run_torch, tmp_path, options):
-    run_torch(LIVE, json.dumps(options)).ok()
+    for _ in range(4):  # with stacks, torch at times makes a name of memory that it has freed, and its own averages fail on it
+        done = run_torch(LIVE, json.dumps(options))
+        if "UnicodeDecodeError" not in done.stderr:
+            break
+    done.ok()
     theirs = {row[0]: row[1:] for row in json.loads((tmp_path / "rows.json").read_text())}
     report = run_cli("stats", tmp_path / "live.json", "--format", "json").json()
     for row in report["operators"]:
