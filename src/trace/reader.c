@@ -339,9 +339,14 @@ static enum step step_key(struct fp_reader *reader, struct fp_error *err) {
                            : c == '{' ? "traceEvents is an object in an object in an object"
                                       : "traceEvents is a bare value");
     }
+    reader->mild.cause = NULL;
     size_t behind = fp_walk_value(reader, reader->entry + 2);
     if (behind >= FP_WALK_MEMORY)
         return walk_failed(behind);
+    if (reader->mild.cause) {
+        reader->fault = reader->mild;
+        (void)meet_fault(reader, err);
+    }
     if (keep_header(reader, key, fp_walk_text(reader, reader->entry + 2, behind)) != 0)
         return STEP_MEMORY;
     reader->entry = behind;

@@ -592,3 +592,13 @@ def test_a_half_within_a_slice_is_judged_by_that_slice(run_cli, tmp_path, name, 
 def test_names_count_as_mangled_whoever_mangled_them(run_cli, tmp_path, name, mangled):
     found, _, _ = findings_of(run_cli, torch_file(tmp_path, [kernel(5, correlation=1, name=name), call("cudaLaunchKernel", 1, 1)]))
     assert ("mangled-names" in found) == mangled
+
+
+@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize("value", ['{"b":[1,],}', "NaN", '{"b":-Infinity}'])
+def test_a_fault_in_a_header_that_costs_nothing_is_told_all_the_same(run_cli, tmp_path, value, before):
+    path = written(tmp_path, ('{"a":%s,"traceEvents":[%s]}' if before else '{"traceEvents":[%s],"a":%s}') % ((value, FIRST) if before else (FIRST, value)))
+    found, status, report = findings_of(run_cli, path)
+    assert status == 1 and found["json"]["count"] >= 1 and report["events"] == 1
+    run_cli("fix", path, "-o", tmp_path / "f.json").ok()
+    json.loads((tmp_path / "f.json").read_text(), parse_constant=pytest.fail)
