@@ -17,10 +17,14 @@ static size_t fault(struct fp_reader *reader, size_t at, const char *cause) {
     return FP_WALK_FAULT;
 }
 
-// The end of what began earlier, seen from the next structural position: blanks between do not count. Other
-// control bytes cannot stand there: outside strings each has a position of its own.
+static inline bool is_blank(char c) {
+    return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
+// The end of what began earlier, seen from the next structural position: blanks between do not count. Another
+// control byte does: glued to a number or word it has no position of its own, and makes it no value.
 static inline size_t trim(const char *text, size_t next) {
-    while ((unsigned char)text[next - 1] <= ' ')
+    while ((unsigned char)text[next - 1] <= ' ' && is_blank(text[next - 1]))
         next--;
     return next;
 }

@@ -602,3 +602,9 @@ def test_a_fault_in_a_header_that_costs_nothing_is_told_all_the_same(run_cli, tm
     assert status == 1 and found["json"]["count"] >= 1 and report["events"] == 1
     run_cli("fix", path, "-o", tmp_path / "f.json").ok()
     json.loads((tmp_path / "f.json").read_text(), parse_constant=pytest.fail)
+
+
+@pytest.mark.parametrize("text", ['[%s,{"ph":"X","ts":5,"dur":5\x07}]', '[%s,{"ph":"X","ts":5\x01,"dur":5}]', '[%s,{"ph":"X","args":{"a":[true\x01]}}]', '{"a":null\x02,"traceEvents":[%s]}'])
+def test_a_control_byte_behind_a_number_or_word_is_a_fault(run_cli, tmp_path, text):
+    found, status, _ = findings_of(run_cli, written(tmp_path, text % FIRST))
+    assert status == 1 and "json" in found
