@@ -17,7 +17,9 @@ from structure import describe  # noqa: E402
 
 COMPARE = ROOT / "tests" / "hardware" / "compare.py"
 PAIRS = ROOT / "tests" / "fixtures" / "pairs"
-WORKLOADS = ("ddp_rank0", "ddp_rank1", "graph", "parity", "streams", "train", "two_devices")
+WORKLOADS = (
+    "capture", "compiled", "conv", "ddp_rank0", "ddp_rank1", "graph", "parity", "streams", "train", "two_devices"
+)  # fmt: skip
 
 
 def test_on_an_h200_flagprof_recorded_what_torch_recorded():
