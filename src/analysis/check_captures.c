@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+
 // Two processes may be taken for one by chance: then a capture covers the other's launches too.
 static uint64_t process_of(const struct fp_trace_id *pid) {
     return pid->kind == FP_ID_TEXT ? fp_text_hash(pid->text.at, pid->text.size) : pid->number;
@@ -16,14 +18,8 @@ static uint64_t process_of(const struct fp_trace_id *pid) {
 
 int fp_check_captures_add(struct fp_check_captures *captures, const struct fp_trace_event *event,
                           bool begins) {
-    if (captures->count == captures->room) {
-        uint32_t room = captures->room ? captures->room * 2 : 16;
-        struct fp_check_capture *grown = realloc(captures->list, room * sizeof(*grown));
-        if (!grown)
-            return -ENOMEM;
-        captures->list = grown;
-        captures->room = room;
-    }
+    if (!fp_array_reserve(&captures->list, captures->count, &captures->room, sizeof(*captures->list)))
+        return -ENOMEM;
     captures->list[captures->count++] =
         (struct fp_check_capture){ process_of(&event->pid), event->ts_ns, event->ts_ns, begins };
     return 0;
@@ -40,10 +36,10 @@ static int by_process_and_time(const void *a, const void *b) {
 
 // The calls become spans, in place: each process's captures, those that overlap as one.
 void fp_check_captures_settle(struct fp_check_captures *captures) {
-    uint32_t spans = 0, open = 0;
+    size_t spans = 0, open = 0;
     if (captures->count)
         qsort(captures->list, captures->count, sizeof(*captures->list), by_process_and_time);
-    for (uint32_t i = 0; i < captures->count; i++) {
+    for (size_t i = 0; i < captures->count; i++) {
         struct fp_check_capture call = captures->list[i];
         bool first = i == 0 || captures->list[i - 1].process != call.process;
         bool last = i + 1 == captures->count || captures->list[i + 1].process != call.process;
@@ -65,9 +61,9 @@ void fp_check_captures_settle(struct fp_check_captures *captures) {
 bool fp_check_captures_hold(const struct fp_check_captures *captures, const struct fp_trace_id *pid,
                             int64_t ts_ns) {
     uint64_t process = process_of(pid);
-    uint32_t low = 0, high = captures->count; // the last span that begins at or before
+    size_t low = 0, high = captures->count; // the last span that begins at or before
     while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
+        size_t middle = low + (high - low) / 2;
         const struct fp_check_capture *span = &captures->list[middle];
         if (span->process < process || (span->process == process && span->from_ns <= ts_ns))
             low = middle + 1;

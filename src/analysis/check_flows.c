@@ -246,19 +246,6 @@ int fp_flows_add_bound(struct fp_check *check, const struct fp_trace_event *even
     return code;
 }
 
-// Where a time stands among slices in order: the first that begins at it or later.
-static size_t place_among(const struct fp_slices *slices, int64_t ts_ns) {
-    size_t low = 0, high = slices ? slices->count : 0;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (fp_slices_get(slices, middle).start_ns < ts_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static uint8_t kind_of_slice(const struct fp_check *check, enum fp_slice_sort sort,
                              const struct fp_slice *slice) {
     if (sort == SORT_CALLS)
@@ -271,7 +258,7 @@ static uint8_t kind_around(const struct fp_check *check, const struct fp_check_l
     static const enum fp_slice_sort order[] = { SORT_WORK, SORT_CALLS };
     for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
         const struct fp_slices *slices = lane->slices[order[i]];
-        size_t at = place_among(slices, ts_ns);
+        size_t at = fp_slices_begun_before(slices, ts_ns);
         for (int back = 0; back < 4 && at--; back++) {
             struct fp_slice slice = fp_slices_get(slices, at);
             if (ts_ns <= slice.start_ns + slice.dur_ns)
@@ -290,7 +277,7 @@ static uint8_t kind_at(const struct fp_check *check, uint32_t lane_place, int64_
     const struct fp_check_lane *lane = &check->lanes[lane_place];
     for (size_t i = 0; i < SORT_COUNT; i++) {
         const struct fp_slices *slices = lane->slices[order[i]];
-        size_t at = place_among(slices, ts_ns);
+        size_t at = fp_slices_begun_before(slices, ts_ns);
         if (!slices || at == slices->count)
             continue;
         struct fp_slice slice = fp_slices_get(slices, at);

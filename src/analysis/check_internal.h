@@ -102,7 +102,7 @@ struct fp_check_capture {
 
 struct fp_check_captures {
     struct fp_check_capture *list;
-    uint32_t count, room;
+    size_t count, room;
 };
 
 // The profiler's own span, one for each rank of a merged file.

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 #define LOOKS 256 // for one thread's moments, in all: a file that offers few is not searched for long
 
 struct reach {
@@ -33,22 +35,9 @@ static int reach_begin(struct reach *reach, const struct fp_slices *slices) {
     return 0;
 }
 
-// How many slices begin before the moment.
-static size_t begun_before(const struct fp_slices *slices, int64_t moment_ns) {
-    size_t low = 0, high = slices->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (fp_slices_get(slices, middle).start_ns < moment_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 // The latest end of what begins before the moment; INT64_MIN where nothing does.
 static int64_t latest_end(const struct reach *reach, int64_t moment_ns) {
-    size_t count = begun_before(reach->slices, moment_ns);
+    size_t count = fp_slices_begun_before(reach->slices, moment_ns);
     if (!count)
         return INT64_MIN;
     size_t chunk = (count - 1) / FP_SLICE_CHUNK;
@@ -77,14 +66,8 @@ static bool find_moment(const struct reach *reaches, size_t count, int64_t *mome
 }
 
 static struct fp_piece *add_piece(struct fp_pieces *pieces) {
-    if (pieces->count == pieces->room) {
-        size_t room = pieces->room ? pieces->room * 2 : 8;
-        struct fp_piece *grown = realloc(pieces->pieces, room * sizeof(*grown));
-        if (!grown)
-            return NULL;
-        pieces->pieces = grown;
-        pieces->room = room;
-    }
+    if (!fp_array_reserve(&pieces->pieces, pieces->count, &pieces->room, sizeof(*pieces->pieces)))
+        return NULL;
     struct fp_piece *piece = &pieces->pieces[pieces->count++];
     memset(piece, 0, sizeof(*piece));
     return piece;
@@ -99,8 +82,9 @@ static int cut_at(const struct fp_slices *const by_role[FP_ROLE_COUNT], int64_t 
         return -ENOMEM;
     for (int role = 0; role < FP_ROLE_COUNT; role++)
         if (by_role[role])
-            next[-1].to[role] = next->from[role] =
-                role == FP_ROLE_PENDING ? by_role[role]->count : begun_before(by_role[role], moment_ns);
+            next[-1].to[role] = next->from[role] = role == FP_ROLE_PENDING
+                                                       ? by_role[role]->count
+                                                       : fp_slices_begun_before(by_role[role], moment_ns);
     return 0;
 }
 
@@ -113,7 +97,7 @@ static int cut_by(const struct reach *reaches, size_t count,
         int64_t moment_ns = fp_slices_get(most, at).start_ns;
         if (!find_moment(reaches, count, &moment_ns, &looks))
             break;
-        at = begun_before(most, moment_ns);
+        at = fp_slices_begun_before(most, moment_ns);
         if (at < most->count)
             code = cut_at(by_role, moment_ns, pieces);
         at += step;

@@ -178,3 +178,15 @@ void fp_slices_free(struct fp_slices *slices) {
     free(slices->wide);
     memset(slices, 0, sizeof(*slices));
 }
+
+size_t fp_slices_begun_before(const struct fp_slices *slices, int64_t moment_ns) {
+    size_t low = 0, high = slices ? slices->count : 0;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (fp_slices_get(slices, middle).start_ns < moment_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}

@@ -44,6 +44,8 @@ struct fp_slices {
 
 int fp_slices_add(struct fp_slices *slices, struct fp_slice slice); // 0 or -ENOMEM
 void fp_slices_sort(struct fp_slices *slices);
+// How many of sorted slices begin before the moment; NULL holds none.
+size_t fp_slices_begun_before(const struct fp_slices *slices, int64_t moment_ns);
 void fp_slices_free(struct fp_slices *slices);
 
 static inline struct fp_slice fp_slices_unpack(const struct fp_slices *slices,

@@ -6,8 +6,6 @@
 
 #include "tracers/calls.h"
 
-#include "flagprof/device_tracer.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -55,20 +53,4 @@ unsigned fp_call_sorts(const char *prefix, const char *name) {
             return families[i].sorts;
     }
     return 0;
-}
-
-uint32_t fp_call_fields(unsigned sorts) {
-    static const struct {
-        unsigned sort;
-        uint32_t field;
-    } rows[] = {
-        { FP_CALL_LAUNCH, FP_IS_LAUNCH },
-        { FP_CALL_MOVE, FP_MAY_MOVE_NOTHING },
-        { FP_CALL_CAPTURE_BEGIN, FP_BEGINS_CAPTURE },
-        { FP_CALL_CAPTURE_END, FP_ENDS_CAPTURE },
-    };
-    uint32_t fields = 0;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-        fields |= sorts & rows[i].sort ? rows[i].field : 0;
-    return fields;
 }

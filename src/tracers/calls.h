@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "flagprof/device_tracer.h"
+
 enum fp_call_sort {
     FP_CALL_LAUNCH = 1,        // can start device work
     FP_CALL_QUIET = 2,         // torch on CUDA does not show it
@@ -21,6 +23,10 @@ enum fp_call_sort {
 unsigned fp_call_sorts(const char *prefix, const char *name);
 
 // What an event of a call of these sorts says of it, in bits of enum fp_field_bit.
-uint32_t fp_call_fields(unsigned sorts);
+static inline uint32_t fp_call_fields(unsigned sorts) {
+    return (sorts & FP_CALL_LAUNCH ? FP_IS_LAUNCH : 0) | (sorts & FP_CALL_MOVE ? FP_MAY_MOVE_NOTHING : 0) |
+           (sorts & FP_CALL_CAPTURE_BEGIN ? FP_BEGINS_CAPTURE : 0) |
+           (sorts & FP_CALL_CAPTURE_END ? FP_ENDS_CAPTURE : 0);
+}
 
 #endif
